@@ -1,0 +1,18 @@
+"""What is read, judged and counted; stands on `executors`, knows nothing of the floors above.
+
+Layout:
+
+- `records`: the record (unit of every count), its parts, the corpus protocol
+- `sources`: JSONL, JSON, CSV, files, mail, SQL, Parquet and data frames, standard input
+- `spool`: pass 0, which reads a source once and finds duplicates before any call
+- `chunks` `windows`: parts of long records; what one call is shown
+- `questions` `criterion`: typed questions and what a judge is told
+- `judges`: encoder, chat, log-probability and rule judges behind one protocol
+- `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
+
+Internal: the documented import is `rlm`.
+"""
+
+__all__ = ["__rlm_distribution__"]
+
+__rlm_distribution__ = "rlm-recurse"

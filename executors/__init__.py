@@ -1,0 +1,17 @@
+"""What runs, and what bounds it: the ground floor, importing none of the other three packages.
+
+Layout:
+
+- `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
+- `models`: the Model protocol, the wires to providers, local weights, encoders, prices
+- `endpoint`: concurrency, pacing and the only retry layer, one a provider, model and key
+- `gate`: decisions and the allowance that every call is reserved against
+- `calls`: the one pipeline of a model call
+- `engine`: pulls work under a cap and turns failures into values
+
+Internal: the documented import is `rlm`.
+"""
+
+__all__ = ["__rlm_distribution__"]
+
+__rlm_distribution__ = "rlm-recurse"
