@@ -1,0 +1,73 @@
+"""Typed questions: what is asked of each record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from executors.errors import ValidationError
+
+__all__ = ["OneOf", "Question", "YesNo", "as_question", "question_key"]
+
+_MAX_LABELS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YesNo:
+    """Does the record match? The text is asked verbatim."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _require_text(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf:
+    """Which one of the labels fits the record?"""
+
+    text: str
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_text(self.text)
+        if not 2 <= len(self.labels) <= _MAX_LABELS:
+            raise ValidationError(
+                f"{len(self.labels)} label(s) given",
+                hint=f"give 2 to {_MAX_LABELS} labels, as in --one-of 'billing,bug,praise'",
+            )
+        folded = [label.strip().casefold() for label in self.labels]
+        for label, fold in zip(self.labels, folded, strict=True):
+            if not fold:
+                raise ValidationError(f"the label {label!r} is blank")
+            if folded.count(fold) > 1:
+                raise ValidationError(
+                    f"the label {label!r} stands twice",
+                    hint="labels must differ by more than case and white space",
+                )
+
+
+Question = YesNo | OneOf
+
+
+def as_question(question: str | Question) -> Question:
+    """Return a typed question; plain text is a YesNo, verbatim."""
+    return YesNo(text=question) if isinstance(question, str) else question
+
+
+def question_key(question: Question) -> tuple[str, ...]:
+    """Return what identifies a question inside content keys."""
+    match question:
+        case YesNo():
+            return ("yes-no", question.text)
+        case OneOf():
+            return ("one-of", question.text, *question.labels)
+        case _:
+            assert_never(question)
+
+
+def _require_text(text: str) -> None:
+    if not text.strip():
+        raise ValidationError(
+            f"the question {text!r} is blank", hint="ask something, as in 'is this spam?'"
+        )

@@ -1,0 +1,47 @@
+"""What a count counts: records, and the parts that a long record is read in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Part", "Record", "RecordState"]
+
+RecordState = Literal["matched", "not_matched", "unsure", "unresolved", "empty", "left_out"]
+"""How a record comes out of a count; each record comes out exactly once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One source id with its text: the unit of a count."""
+
+    id: str
+    text: str
+    where: str | None = None
+    """Where it stands in its source, for people: `tickets.csv:17`."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing to judge: no character but white space and zero-width ones."""
+        return not self.text.strip(" \t\r\n\v\f\u00a0\u200b\u200c\u200d\u2060\ufeff\u3000")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A piece of a record that fits a window; offsets are characters of the record's text."""
+
+    ordinal: int
+    """Place of the record in the spool, from 0."""
+    id: str
+    text: str
+    index: int = 0
+    """Which part of the record, from 0."""
+    of: int = 1
+    """How many parts the record has."""
+    start: int = 0
+    where: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What reasons and receipts call it: the id, with the part where there are several."""
+        return self.id if self.of == 1 else f"{self.id} (part {self.index + 1} of {self.of})"

@@ -1,0 +1,99 @@
+"""The base of all events. Each package declares its own kinds; receipts are folds over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import ClassVar
+
+from executors.ids import NodeId
+from executors.messages import CallRole
+from executors.usage import Usage
+
+__all__ = ["CallFailed", "CallFinished", "CallStarted", "Emit", "Event", "Retried", "Warned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened at a node of the run."""
+
+    kind: ClassVar[str] = "event"
+
+    node: NodeId
+    at: datetime
+
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned(Event):
+    """Something the reader of the result has to know."""
+
+    kind: ClassVar[str] = "warned"
+
+    code: str
+    message: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted(Event):
+    """A model call got its reservation and leaves."""
+
+    kind: ClassVar[str] = "call_started"
+
+    key: str
+    role: CallRole
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retried(Event):
+    """One attempt failed and another follows after `wait` seconds."""
+
+    kind: ClassVar[str] = "retried"
+
+    key: str
+    attempt: int
+    error: str
+    wait: float
+    """Seconds."""
+    possibly_paid: bool
+    """The failed attempt may have been billed: its reservation was charged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinished(Event):
+    """A model call was answered and settled."""
+
+    kind: ClassVar[str] = "call_finished"
+
+    key: str
+    role: CallRole
+    model: str
+    stop: str
+    usage: Usage
+    cost: Decimal | None
+    attempts: int
+    seconds: float
+    source: str
+    """Either "paid", "shared" (an identical call in flight) or "journal"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFailed(Event):
+    """A model call ended without an answer."""
+
+    kind: ClassVar[str] = "call_failed"
+
+    key: str
+    role: CallRole
+    model: str
+    error: str
+    message: str
+    attempts: int
+    seconds: float
+    possibly_paid: bool

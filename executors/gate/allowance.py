@@ -1,0 +1,166 @@
+"""What a run may still spend: reserve the worst case in one step, settle with what was used.
+
+Definitions. The wall clock runs from the first reservation and does not stop for pauses. One
+logical call counts once, however many attempts it took; its tokens and cost are those of the
+answer. A call whose usage the server did not report is charged its whole reservation. An unknown
+price draws nothing on the USD bound, and the run is marked unpriced by whoever folds its events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Lock
+from typing import Protocol
+
+from executors.clock import Clock
+from executors.errors import Halted, ValidationError
+
+__all__ = ["Allowance", "Caps", "CapsAllowance", "Estimate", "Full", "Reservation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """Finite bounds of a run."""
+
+    calls: int = 100_000
+    tokens: int = 200_000_000
+    usd: Decimal = Decimal(10)
+    seconds: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "tokens", "usd", "seconds"):
+            value = Decimal(str(getattr(self, name)))
+            if not value.is_finite() or value < 0:
+                raise ValidationError(
+                    f"{name}={getattr(self, name)!r} is not a bound",
+                    hint="give a finite number >= 0",
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The worst case of one call."""
+
+    tokens: int
+    usd: Decimal | None
+    """None when the price is unknown."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Reservation:
+    """A worst case set aside; settled or released exactly once."""
+
+    estimate: Estimate
+    open: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Full:
+    """No room now. `final` when even the settling of what is in flight could not make room."""
+
+    halted: Halted
+    final: bool
+
+
+class Allowance(Protocol):
+    """A budget that is never passed, whatever the interleaving."""
+
+    def reserve(self, estimate: Estimate) -> Reservation | Full:
+        """Set the worst case aside in one atomic step, or say why not."""
+        ...
+
+    def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
+        """Replace a reservation by what was used; None charges the reservation.
+
+        Returns:
+            True when the actual was above its reservation: an overrun, which halts the run.
+        """
+        ...
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a reservation back: the call never left."""
+        ...
+
+
+class CapsAllowance:
+    """The default: caps kept in memory, for one run in one process."""
+
+    def __init__(self, caps: Caps, clock: Clock, *, scope: str = "run") -> None:
+        self.caps = caps
+        self._clock = clock
+        self._scope = scope
+        self._lock = Lock()
+        self._started: float | None = None
+        self._calls = self._tokens = 0
+        self._usd = Decimal(0)
+        self._held_calls = self._held_tokens = 0
+        self._held_usd = Decimal(0)
+        self._overrun: Halted | None = None
+
+    def reserve(self, estimate: Estimate) -> Reservation | Full:
+        with self._lock:
+            full = self._obstacle(estimate)
+            if full is not None:
+                return full
+            self._held_calls += 1
+            self._held_tokens += estimate.tokens
+            self._held_usd += estimate.usd or 0
+            return Reservation(estimate=estimate)
+
+    def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
+        estimate = reservation.estimate
+        with self._lock:
+            self._let_go(reservation)
+            used = estimate.tokens if tokens is None else tokens
+            paid = (estimate.usd or Decimal(0)) if usd is None else usd
+            self._calls += 1
+            self._tokens += used
+            self._usd += paid
+            over_tokens = used > estimate.tokens
+            over_usd = estimate.usd is not None and paid > estimate.usd
+            if over_tokens and self._tokens > self.caps.tokens:
+                self._overrun = self._halted("tokens", f"{self.caps.tokens:,}")
+            elif over_usd and self._usd > self.caps.usd:
+                self._overrun = self._halted("usd", f"{self.caps.usd}")
+            return over_tokens or over_usd
+
+    def release(self, reservation: Reservation) -> None:
+        with self._lock:
+            self._let_go(reservation)
+
+    def _let_go(self, reservation: Reservation) -> None:
+        if not reservation.open:
+            raise ValidationError("a reservation is settled or released once, not twice")
+        reservation.open = False
+        self._held_calls -= 1
+        self._held_tokens -= reservation.estimate.tokens
+        self._held_usd -= reservation.estimate.usd or 0
+
+    def _obstacle(self, estimate: Estimate) -> Full | None:
+        now = self._clock.monotonic()
+        if self._started is None:
+            self._started = now
+        caps = self.caps
+        if self._overrun is not None:
+            return Full(halted=self._overrun, final=True)
+        if now - self._started >= caps.seconds:
+            return Full(halted=self._halted("seconds", f"{caps.seconds:g} s"), final=True)
+        if self._calls + self._held_calls + 1 > caps.calls:
+            return Full(halted=self._halted("calls", f"{caps.calls:,}"), final=True)
+        if self._tokens + self._held_tokens + estimate.tokens > caps.tokens:
+            final = self._tokens + estimate.tokens > caps.tokens
+            return Full(halted=self._halted("tokens", f"{caps.tokens:,}"), final=final)
+        usd = estimate.usd or Decimal(0)
+        if usd and self._usd + self._held_usd + usd > caps.usd:
+            final = self._usd + usd > caps.usd
+            return Full(halted=self._halted("usd", f"{caps.usd} USD"), final=final)
+        return None
+
+    def _halted(self, bound: str, limit: str) -> Halted:
+        return Halted(
+            bound=bound,
+            scope=self._scope,
+            limit=limit,
+            hint=f"raise it with max_{bound}=… (--max-{bound}); what was answered so far is kept",
+        )

@@ -1,0 +1,12 @@
+"""Models, and the ways to them.
+
+base      the Model protocol
+invoke    the call itself (only executors.calls imports it)
+http      the wire: bounds, and an injectable transport
+openai    chat completions of any compatible server
+local     llama.cpp in this process
+encoder   sentence encoders: free, cached by content, outside the calls
+scripted  public fakes, and a fake server on loopback
+registry  from a spec to a model
+prices    prices of tokens
+"""

@@ -1,0 +1,58 @@
+"""The Model protocol: what every provider, local engine and fake looks like from above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from executors.messages import ModelReply, ModelRequest
+
+__all__ = ["Model", "ModelInfo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a model is, as far as that decides answers, prices and limits."""
+
+    provider: str
+    """ "openai", "local", "scripted", … """
+    name: str
+    origin: str
+    """scheme://host:port of the server, or "in-process"."""
+    identity: str = ""
+    """What else decides an answer: for a local model weights hash, back end and version."""
+    key_fingerprint: str = ""
+    """Tells accounts apart without showing a key; "" where no key is sent."""
+    context_window: int | None = None
+    """Tokens of prompt plus output; None when unknown."""
+    structured_output: bool = False
+    logprobs: bool = False
+    max_concurrency: int | None = None
+    """Calls that the model can serve at once; None when the caller decides."""
+
+    @property
+    def spec(self) -> str:
+        """The name people see: provider and model."""
+        return f"{self.provider}:{self.name}"
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Something that answers requests. Implementations never retry: `executors.endpoint` does."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """Constant for the life of the object."""
+        ...
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        """Answer one request.
+
+        Raises:
+            ModelError: a subclass that says whether a retry makes sense.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of sockets, threads and weights; the object may be used again afterwards."""
+        ...

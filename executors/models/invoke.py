@@ -1,0 +1,54 @@
+"""The call itself. By contract only `executors.calls` imports this module."""
+
+from __future__ import annotations
+
+from executors.errors import ContextExceeded, PromptCut
+from executors.messages import ModelReply, ModelRequest
+from executors.models.base import Model
+from executors.tokens import at_least
+
+__all__ = ["check_window", "invoke"]
+
+# A reported prompt below this share of its own words was cut by the server; some tokenizers
+# merge frequent word pairs, so the share leaves room for them.
+_CUT_SHARE = 0.8
+# Short prompts are never cut and the ratio is noise there.
+_CUT_FLOOR = 256
+
+
+def check_window(model: Model, request: ModelRequest, prompt_tokens: int) -> None:
+    """Refuse a request that the model's known window cannot hold: prompt + reserve <= window.
+
+    `prompt_tokens` is an upper estimate; a model that counts exactly checks again by itself.
+
+    Raises:
+        ContextExceeded: even at half the estimate the prompt would not fit.
+    """
+    window = model.info.context_window
+    if window is None or prompt_tokens // 2 + request.max_tokens <= window:
+        return
+    raise ContextExceeded(
+        f"a prompt of about {prompt_tokens:,} tokens and {request.max_tokens:,} reserved for the "
+        f"answer do not fit the window of {window:,} tokens",
+        where=f"model {model.info.spec}",
+        hint="use fewer items a window (--window) or a model with a longer window",
+    )
+
+
+async def invoke(model: Model, request: ModelRequest) -> ModelReply:
+    """Ask once and refuse an answer to a prompt that the server cut without a word.
+
+    Raises:
+        ModelError: what the model raised, or PromptCut.
+    """
+    reply = await model.generate(request)
+    reported = reply.usage.prompt
+    if reported is not None and reported >= _CUT_FLOOR:
+        words = at_least(request)
+        if reported < words * _CUT_SHARE:
+            raise PromptCut(
+                f"the server read {reported:,} tokens of a prompt that holds {words:,} words",
+                where=f"model {model.info.spec}",
+                hint="raise the server's context length or use fewer items a window (--window)",
+            )
+    return reply

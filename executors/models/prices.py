@@ -1,0 +1,65 @@
+"""Prices of tokens. An unknown price is None and never zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from executors.models.base import ModelInfo
+from executors.usage import Usage
+
+__all__ = ["NoPrices", "Price", "PriceList", "PriceTable", "cost_of"]
+
+_MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """USD per million tokens, by tier; a cache tier of None costs what `input` costs."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+
+
+class PriceList(Protocol):
+    """Where prices come from."""
+
+    def price(self, info: ModelInfo) -> Price | None:
+        """Return the price of a model, None when unknown."""
+        ...
+
+
+class NoPrices:
+    """A list that knows no price, except that what runs in this process is free."""
+
+    def price(self, info: ModelInfo) -> Price | None:
+        if info.origin == "in-process":
+            return Price(input=Decimal(0), output=Decimal(0))
+        return None
+
+
+class PriceTable:
+    """Prices by model name, as the caller gives them."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._prices = dict(prices)
+
+    def price(self, info: ModelInfo) -> Price | None:
+        return self._prices.get(info.name) or NoPrices().price(info)
+
+
+def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
+    """Return the cost in USD; None when the price or a tier that matters is unknown."""
+    if price is None or usage.input is None or usage.output is None:
+        return None
+    tiers = (
+        (usage.input, price.input),
+        (usage.cache_read or 0, price.input if price.cache_read is None else price.cache_read),
+        (usage.cache_write or 0, price.input if price.cache_write is None else price.cache_write),
+        (usage.output, price.output),
+    )
+    return sum((Decimal(n) * rate for n, rate in tiers), Decimal(0)) / _MILLION

@@ -1,0 +1,31 @@
+"""Counting tokens without a tokenizer: an upper estimate to reserve, a lower one to catch cuts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from executors.messages import ModelRequest
+
+__all__ = ["TokenCounter", "at_least", "estimate", "estimate_request"]
+
+TokenCounter = Callable[[str], int]
+"""Tokens of a text. Special-token spellings are plain text to every counter of ours."""
+
+_MESSAGE_OVERHEAD = 8
+_WORD = re.compile(r"[^\W_]{2,}", re.ASCII)
+
+
+def estimate(text: str) -> int:
+    """Return ceil(UTF-8 bytes / 3): more than common tokenizers need for running text."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 3)
+
+
+def estimate_request(request: ModelRequest, count: TokenCounter = estimate) -> int:
+    """Return the estimated tokens of the prompt, without the output reserve."""
+    return sum(count(m.content) + _MESSAGE_OVERHEAD for m in request.messages)
+
+
+def at_least(request: ModelRequest) -> int:
+    """Return a count that no tokenizer in use stays under: ASCII words of two letters or more."""
+    return sum(sum(1 for _ in _WORD.finditer(m.content)) for m in request.messages)
