@@ -12,6 +12,7 @@ This is the only documented import. Its names load on first use, so that `import
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from rlm import _siblings
 from rlm._version import __version__
@@ -27,13 +28,15 @@ __rlm_distribution__ = _siblings.DISTRIBUTION
 _HOMES: dict[str, str] = {}
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value  # the next look-up does not come here
-    return value
+if not TYPE_CHECKING:  # or type checkers would believe in any name
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(home), name)
+        globals()[name] = value  # the next look-up does not come here
+        return value
 
 
 def __dir__() -> list[str]:
