@@ -55,7 +55,7 @@ bench: full
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
 data: full
-	$(BIN)/python examples/make_data.py $(ARGS)
+	$(BIN)/python tests/bench/fetch.py $(ARGS)
 
 lock: full
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/lock.py $(ARGS)
