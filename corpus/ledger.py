@@ -1,0 +1,291 @@
+"""The ledger of a count: every record comes out exactly once.
+
+Verdicts of parts and passes are folded as they come into two bytes a record and pass, so that a
+million records cost megabytes. The codes of a YesNo are ordered so that the fold over the parts of
+a record is a maximum: a match beats what is unresolved, that beats unsure, that beats no.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final, Literal, Self, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.judges.base import Window
+from corpus.records import Part
+from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
+from executors.errors import InternalError, ValidationError
+
+__all__ = ["VOTES", "Codes", "Ledger", "Votes", "code_of_label", "fold_passes"]
+
+Codes = NDArray[np.uint16]
+Votes = Literal["any", "majority", "all"]
+VOTES: Final[tuple[Votes, ...]] = ("any", "majority", "all")
+
+NONE: Final = 0
+NOT: Final = 1
+UNSURE: Final = 2
+UNRESOLVED: Final = 3
+MATCHED: Final = 4
+EMPTY: Final = 5
+LEFT_OUT: Final = 6
+FIRST_LABEL: Final = 16
+_MAX_REASONS: Final = 4_096
+DISAGREE: Final = "its parts were given different labels"
+NEVER_JUDGED: Final = "never judged: the run ended first"
+
+
+def code_of_label(index: int) -> int:
+    """Return the code of the `index`-th label of a OneOf."""
+    return FIRST_LABEL + index
+
+
+class Ledger:
+    """Verdicts of the records of one corpus.
+
+    Args:
+        size: records.
+        passes: how often each record is judged.
+        labels: the labels of a OneOf; none for a YesNo.
+    """
+
+    def __init__(self, size: int, *, passes: int, labels: tuple[str, ...] = ()) -> None:
+        self.size = size
+        self.passes = passes
+        self.labels = labels
+        self.quotes: dict[int, Quote] = {}
+        self.reasons: list[str] = ["", NEVER_JUDGED, DISAGREE]
+        self._codes: Codes = np.zeros((passes, size), dtype=np.uint16)
+        self._label_codes = {label: code_of_label(i) for i, label in enumerate(labels)}
+        self._reason_codes = {reason: i for i, reason in enumerate(self.reasons)}
+        self._reason_of: NDArray[np.uint16] | None = None
+        self._probability: NDArray[np.float32] | None = None
+        self._pending: dict[tuple[int, int], set[int]] = {}
+        self.unresolved = 0
+        """Verdicts so far that left an item unresolved, for progress."""
+
+    def add(self, part: Part, pass_index: int, verdict: Verdict) -> None:
+        """Fold one verdict in.
+
+        Raises:
+            InternalError: this part was judged in this pass already.
+        """
+        code = self._code(verdict)
+        row = self._codes[pass_index]
+        before = int(row[part.ordinal])
+        if part.of > 1:
+            code = self._fold_part(part, pass_index, before, code)
+        elif before != NONE:
+            raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
+        row[part.ordinal] = code
+        self._note(part.ordinal, verdict)
+
+    def fail(self, window: Window, reason: str) -> None:
+        """Leave a whole window unresolved."""
+        for part in window.items:
+            self.add(part, window.pass_index, Unresolved(reason=reason))
+
+    def save(self, directory: Path) -> None:
+        """Write what was judged into a directory, for `Ledger.load`."""
+        np.save(directory / "codes.npy", self._complete_codes())
+        if self._reason_of is not None:
+            np.save(directory / "reason_of.npy", self._reason_of)
+        if self._probability is not None:
+            np.save(directory / "probability.npy", self._probability)
+        quotes = {str(n): [q.text, q.start, q.end] for n, q in self.quotes.items()}
+        texts = {"labels": self.labels, "reasons": self.reasons, "quotes": quotes}
+        (directory / "ledger.json").write_text(json.dumps(texts), encoding="utf-8")
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """Read what `save` wrote; arrays are mapped, not read."""
+        texts = json.loads((directory / "ledger.json").read_text(encoding="utf-8"))
+        codes: Codes = np.load(directory / "codes.npy", mmap_mode="r")
+        found = cls(codes.shape[1], passes=codes.shape[0], labels=tuple(texts["labels"]))
+        found._codes = codes
+        found.reasons = list(texts["reasons"])
+        found.quotes = {
+            int(n): Quote(text=text, start=start, end=end)
+            for n, (text, start, end) in texts["quotes"].items()
+        }
+        if (directory / "reason_of.npy").exists():
+            found._reason_of = np.load(directory / "reason_of.npy", mmap_mode="r")
+        if (directory / "probability.npy").exists():
+            found._probability = np.load(directory / "probability.npy", mmap_mode="r")
+        return found
+
+    def codes(self, votes: Votes) -> Codes:
+        """Return one code a record, over all passes; what was never judged is unresolved.
+
+        A record of which some parts are still missing is unresolved too, unless one matched.
+        """
+        return fold_passes(self._complete_codes(), votes)
+
+    def probability(self, ordinal: int) -> float | None:
+        """Return the calibrated probability that was stated last for a record, None if none was."""
+        if self._probability is None:
+            return None
+        value = float(self._probability[ordinal])
+        return None if np.isnan(value) else value
+
+    @property
+    def probabilities(self) -> NDArray[np.float32] | None:
+        """All probabilities, NaN where none was stated; None where the judge states none."""
+        return self._probability
+
+    def reason(self, ordinal: int) -> str:
+        """Return why a record is unsure or unresolved; "" where nothing was said."""
+        return "" if self._reason_of is None else self.reasons[int(self._reason_of[ordinal])]
+
+    def _complete_codes(self) -> Codes:
+        rows: Codes = self._codes.copy()
+        for ordinal, pass_index in self._pending:
+            if rows[pass_index, ordinal] != MATCHED:
+                rows[pass_index, ordinal] = NONE
+        rows[rows == NONE] = UNRESOLVED
+        return rows
+
+    def _fold_part(self, part: Part, pass_index: int, before: int, code: int) -> int:
+        key = (part.ordinal, pass_index)
+        missing = self._pending.get(key)
+        if missing is None:
+            if before != NONE:
+                raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
+            missing = self._pending[key] = set(range(part.of))
+        if part.index not in missing:
+            raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
+        missing.remove(part.index)
+        if not missing:
+            del self._pending[key]
+        if before == NONE:
+            return code
+        if not self.labels:
+            return max(before, code)
+        return self._fold_labels(part.ordinal, before, code)
+
+    def _fold_labels(self, ordinal: int, before: int, code: int) -> int:
+        if UNRESOLVED in (before, code):
+            return UNRESOLVED
+        if UNSURE in (before, code):
+            return UNSURE
+        if before != code:
+            names = [self.labels[c - FIRST_LABEL] for c in sorted((before, code))]
+            self._give_reason(ordinal, f"{DISAGREE}: {' / '.join(names)}")
+            return UNSURE
+        return code
+
+    def _code(self, verdict: Verdict) -> int:
+        match verdict:
+            case Matched():
+                return MATCHED
+            case NotMatched():
+                return NOT
+            case Chosen():
+                return self._label_codes[verdict.label]
+            case Unsure():
+                return UNSURE
+            case Unresolved():
+                self.unresolved += 1
+                return UNRESOLVED
+            case _:
+                assert_never(verdict)
+
+    def _note(self, ordinal: int, verdict: Verdict) -> None:
+        match verdict:
+            case Unresolved():
+                self._give_reason(ordinal, verdict.reason)
+            case Unsure():
+                self._give_reason(ordinal, verdict.reason)
+                self._give_probability(ordinal, verdict.probability)
+            case Matched() | Chosen():
+                self._give_probability(ordinal, verdict.probability)
+                if verdict.quote is not None:
+                    self.quotes.setdefault(ordinal, verdict.quote)
+            case NotMatched():
+                self._give_probability(ordinal, verdict.probability)
+            case _:
+                assert_never(verdict)
+
+    def _give_probability(self, ordinal: int, probability: float | None) -> None:
+        if probability is None:
+            return
+        if self._probability is None:
+            self._probability = np.full(self.size, np.nan, dtype=np.float32)
+        self._probability[ordinal] = probability
+
+    def _give_reason(self, ordinal: int, reason: str) -> None:
+        if self._reason_of is None:
+            self._reason_of = np.zeros(self.size, dtype=np.uint16)
+        code = self._reason_codes.get(reason)
+        if code is None:
+            if len(self.reasons) >= _MAX_REASONS:
+                reason = "more kinds of reasons than are kept"
+                code = self._reason_codes.get(reason)
+            if code is None:
+                code = self._reason_codes[reason] = len(self.reasons)
+                self.reasons.append(reason)
+        self._reason_of[ordinal] = code
+
+
+def fold_passes(rows: Codes, votes: Votes) -> Codes:
+    """Fold the codes of several passes, shape (passes, records), into one code a record.
+
+    any: a match in one pass is a match; else unresolved beats unsure beats no. Different labels in
+    different passes are unsure.
+    majority: more than half of the passes must agree; else unresolved if a pass was, else unsure.
+    all: every pass must say yes; one no is a no. Labels must be the same in every pass.
+    """
+    if len(rows) == 1:
+        return rows[0].copy()
+    is_label = rows >= FIRST_LABEL
+    if bool(is_label.any()):
+        return _fold_label_passes(rows, is_label, votes)
+    match votes:
+        case "any":
+            return np.maximum.reduce(rows, axis=0).astype(np.uint16)
+        case "majority":
+            half = len(rows) / 2
+            return _choose(
+                (rows == MATCHED).sum(axis=0) > half, (rows == NOT).sum(axis=0) > half, rows
+            )
+        case "all":
+            return _choose((rows == MATCHED).all(axis=0), (rows == NOT).any(axis=0), rows)
+        case _:
+            raise ValidationError(f"votes={votes!r}", hint=f"choose one of {', '.join(VOTES)}")
+
+
+def _choose(yes: NDArray[np.bool_], no: NDArray[np.bool_], rows: Codes) -> Codes:
+    open_ = np.where((rows == UNRESOLVED).any(axis=0), UNRESOLVED, UNSURE)
+    codes: Codes = np.where(yes, MATCHED, np.where(no, NOT, open_)).astype(np.uint16)
+    return codes
+
+
+def _fold_label_passes(rows: Codes, is_label: NDArray[np.bool_], votes: Votes) -> Codes:
+    first = np.where(is_label, rows, 0).max(axis=0)
+    agree = (rows == first) & is_label
+    contradicted = (is_label & ~agree).any(axis=0)
+    open_ = np.where((rows == UNRESOLVED).any(axis=0), UNRESOLVED, UNSURE)
+    match votes:
+        case "any":
+            won = (first > 0) & ~contradicted
+            open_ = np.where(contradicted, UNSURE, open_)
+        case "all":
+            won = agree.all(axis=0)
+        case "majority":
+            first, won = _majority_label(rows, is_label)
+        case _:
+            raise ValidationError(f"votes={votes!r}", hint=f"choose one of {', '.join(VOTES)}")
+    return np.where(won, first, open_).astype(np.uint16)
+
+
+def _majority_label(rows: Codes, is_label: NDArray[np.bool_]) -> tuple[Codes, NDArray[np.bool_]]:
+    best = np.zeros(rows.shape[1], dtype=np.uint16)
+    won = np.zeros(rows.shape[1], dtype=np.bool_)
+    for row, named in zip(rows, is_label, strict=True):
+        has_more = named & ((rows == row).sum(axis=0) > len(rows) / 2)
+        best = np.where(has_more, row, best).astype(np.uint16)
+        won |= has_more
+    return best, won

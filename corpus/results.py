@@ -1,0 +1,287 @@
+"""What a count can result in: a Tally that states a number, or a Ranking that states none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.ledger import (
+    EMPTY,
+    FIRST_LABEL,
+    LEFT_OUT,
+    MATCHED,
+    NOT,
+    UNRESOLVED,
+    UNSURE,
+    Codes,
+    Ledger,
+    Votes,
+)
+from corpus.records import RecordState
+from corpus.spool import Spool
+from corpus.verdicts import Quote
+
+__all__ = ["Ids", "Ranked", "Ranking", "Row", "Tally", "assemble", "tally"]
+
+_STATES: Final[dict[int, RecordState]] = {
+    NOT: "not_matched",
+    UNSURE: "unsure",
+    UNRESOLVED: "unresolved",
+    MATCHED: "matched",
+    EMPTY: "empty",
+    LEFT_OUT: "left_out",
+}
+
+
+def _state(code: int) -> RecordState:
+    return "matched" if code >= FIRST_LABEL else _STATES[code]
+
+
+class Ids(Sequence[str]):
+    """Ids of some records in corpus order, read from the spool when asked for."""
+
+    def __init__(self, spool: Spool, ordinals: NDArray[np.uint32]) -> None:
+        self._spool = spool
+        self.ordinals = ordinals
+
+    def __len__(self) -> int:
+        return len(self.ordinals)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ids: ...
+    def __getitem__(self, index: int | slice) -> str | Ids:
+        if isinstance(index, slice):
+            return Ids(self._spool, self.ordinals[index])
+        return self._spool.id(int(self.ordinals[index]))
+
+    def __iter__(self) -> Iterator[str]:
+        for ordinal in self.ordinals.tolist():
+            yield self._spool.id(ordinal)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(id_) for id_ in self[:5])
+        more = f", … {len(self) - 5:,} more" if len(self) > 5 else ""
+        return f"[{shown}{more}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How one record came out."""
+
+    ordinal: int
+    id: str
+    where: str | None
+    state: RecordState
+    label: str | None
+    """The label of a OneOf; None for a YesNo and where no label was given."""
+    probability: float | None
+    """Calibrated: of yes for a YesNo, of the label for a OneOf."""
+    reason: str
+    quote: Quote | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A count by code over the verdicts of a judge. The six states add up to `records`."""
+
+    records: int
+    states: Mapping[RecordState, int]
+    labels: Mapping[str, int]
+    """Records of each label of a OneOf; empty for a YesNo."""
+    passes: int
+    votes: Votes
+    judge: str
+    identical: int
+    """Records that repeat the text of an earlier one: judged once, counted each."""
+    expected: float | None
+    """Sum of the calibrated probabilities of yes; None where the judge states none."""
+    labelled: int
+    """Records whose state is a person's label and not the judge's verdict."""
+    notes: tuple[str, ...]
+    spool: Spool
+    codes: Codes
+    """One code a record, in corpus order."""
+    ledger: Ledger
+    by_person: Mapping[int, str]
+    """Ordinal -> who said so, for records that a person labelled."""
+
+    @property
+    def count(self) -> int:
+        """Records that matched; for a OneOf, records that were given a label."""
+        return self.states["matched"]
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is unresolved."""
+        return self.states["unresolved"] == 0
+
+    @property
+    def coverage(self) -> tuple[int, int]:
+        """What this judge could still say: from what matched to that plus unsure and unresolved."""
+        low = self.count
+        return low, low + self.states["unsure"] + self.states["unresolved"]
+
+    @property
+    def matched_ids(self) -> Ids:
+        """Ids of the records that matched, in corpus order."""
+        return self.ids_of("matched")
+
+    def ids_of(self, state: RecordState) -> Ids:
+        """Return the ids of the records in one state, in corpus order."""
+        if state == "matched":
+            chosen = (self.codes == MATCHED) | (self.codes >= FIRST_LABEL)
+        else:
+            chosen = self.codes == next(c for c, s in _STATES.items() if s == state)
+        return Ids(self.spool, np.flatnonzero(chosen).astype(np.uint32))
+
+    def ids_labelled(self, label: str) -> Ids:
+        """Return the ids of the records of one label, in corpus order."""
+        code = FIRST_LABEL + self.ledger.labels.index(label)
+        return Ids(self.spool, np.flatnonzero(self.codes == code).astype(np.uint32))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield how each record came out, in corpus order."""
+        judged = self.spool.representative
+        for ordinal, code in enumerate(self.codes.tolist()):
+            source = int(judged[ordinal])
+            yield Row(
+                ordinal=ordinal,
+                id=self.spool.id(ordinal),
+                where=self.spool.where(ordinal),
+                state=_state(code),
+                label=self.ledger.labels[code - FIRST_LABEL] if code >= FIRST_LABEL else None,
+                probability=self.ledger.probability(source),
+                reason=self.reason(ordinal),
+                quote=self.ledger.quotes.get(source) if code == MATCHED or code >= 16 else None,
+            )
+
+    def reason(self, ordinal: int) -> str:
+        """Return why a record is in its state; "" where its verdict says it all."""
+        code = int(self.codes[ordinal])
+        source = int(self.spool.representative[ordinal])
+        who = self.by_person.get(ordinal)
+        if who is not None:
+            return f"labelled by {who}"
+        if code == EMPTY:
+            return "no text"
+        if code not in (UNSURE, UNRESOLVED):
+            return ""
+        return self.ledger.reason(source) or "never judged: the run ended first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """One record with its score."""
+
+    rank: int
+    id: str
+    where: str | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Records by score, best first. An uncalibrated score orders; it never states a number."""
+
+    records: int
+    judge: str
+    notes: tuple[str, ...]
+    spool: Spool
+    scores: NDArray[np.float32]
+    """One score a record, in corpus order; NaN for empty records."""
+
+    def rows(self) -> Iterator[Ranked]:
+        """Yield the records that have a score, best first; ties in corpus order."""
+        order = np.argsort(-self.scores, kind="stable")
+        for rank, ordinal in enumerate(order.tolist(), start=1):
+            score = float(self.scores[ordinal])
+            if np.isnan(score):
+                return
+            yield Ranked(
+                rank=rank,
+                id=self.spool.id(ordinal),
+                where=self.spool.where(ordinal),
+                score=score,
+            )
+
+
+def tally(
+    spool: Spool,
+    ledger: Ledger,
+    *,
+    votes: Votes,
+    judge: str,
+    person: Mapping[int, tuple[int, str]] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Tally:
+    """Count, in code, how every record came out.
+
+    Args:
+        person: ordinal -> (code, who) of records that a person labelled; it overrides the judge.
+    """
+    person = person or {}
+    judged = ledger.codes(votes)
+    codes = judged[spool.representative]
+    codes[spool.is_empty.astype(np.bool_)] = EMPTY
+    for ordinal, (code, _) in person.items():
+        codes[ordinal] = code
+    by_person = {ordinal: who for ordinal, (_, who) in person.items()}
+    return assemble(
+        spool, ledger, codes, votes=votes, judge=judge, by_person=by_person, notes=notes
+    )
+
+
+def assemble(
+    spool: Spool,
+    ledger: Ledger,
+    codes: Codes,
+    *,
+    votes: Votes,
+    judge: str,
+    by_person: Mapping[int, str],
+    notes: tuple[str, ...],
+) -> Tally:
+    """Count final codes, one a record in corpus order."""
+    return Tally(
+        records=len(spool),
+        states=_count_states(codes),
+        labels={
+            label: int((codes == FIRST_LABEL + i).sum()) for i, label in enumerate(ledger.labels)
+        },
+        passes=ledger.passes,
+        votes=votes,
+        judge=judge,
+        identical=spool.identical,
+        expected=_expected(spool, ledger, codes, by_person),
+        labelled=len(by_person),
+        notes=notes,
+        spool=spool,
+        codes=codes,
+        ledger=ledger,
+        by_person=by_person,
+    )
+
+
+def _count_states(codes: Codes) -> dict[RecordState, int]:
+    counts: dict[RecordState, int] = {
+        state: int((codes == code).sum()) for code, state in _STATES.items()
+    }
+    counts["matched"] += int((codes >= FIRST_LABEL).sum())
+    return counts
+
+
+def _expected(
+    spool: Spool, ledger: Ledger, codes: Codes, person: Mapping[int, str]
+) -> float | None:
+    if ledger.probabilities is None or ledger.labels:
+        return None
+    each = ledger.probabilities[spool.representative].astype(np.float64)
+    for ordinal in person:
+        each[ordinal] = float(codes[ordinal] == MATCHED)
+    return float(np.nansum(each))

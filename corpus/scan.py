@@ -1,0 +1,130 @@
+"""Scan: every record is judged in every pass, concurrently, and nothing is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from corpus.events import WindowFinished
+from corpus.judges.base import Judge, Window
+from corpus.ledger import Ledger
+from corpus.spool import Spool
+from corpus.verdicts import Unresolved, Verdict
+from corpus.windows import Cut, windows
+from executors.clock import Clock
+from executors.engine.local import Done, Failed, Result, pull
+from executors.errors import Halted, InternalError, RlmError
+from executors.events import Emit
+from executors.ids import NodeId, child_of
+
+__all__ = ["OnWindow", "Scan", "scan"]
+
+OnWindow = Callable[[Window, int], None]
+"""Called after each window with the number of its items that stayed unresolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """How a corpus is scanned."""
+
+    cut: Cut
+    passes: int
+    cap: int
+    """Windows in flight."""
+
+
+async def scan(
+    spool: Spool,
+    judge: Judge,
+    ledger: Ledger,
+    plan: Scan,
+    *,
+    node: NodeId,
+    emit: Emit,
+    clock: Clock,
+    on_window: OnWindow | None = None,
+) -> None:
+    """Judge each distinct, non-empty text of the spool in each pass and fill the ledger.
+
+    A window whose judge raises is left unresolved, with the error as its reason; the others go on.
+
+    Raises:
+        Halted: a bound was reached; the ledger holds all that was judged until then.
+    """
+    todo = distinct(spool)
+    for pass_index in range(plan.passes):
+        source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
+        settle = _Settle(ledger, child_of(node, pass_index), emit, clock, on_window)
+        await pull(source, judge.judge, cap=plan.cap, settle=settle)
+
+
+def distinct(spool: Spool) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    """Return the ordinals that need a verdict: the first of each text, where there is a text."""
+    own = np.arange(len(spool), dtype=np.uint32)
+    return own[(spool.representative == own) & ~spool.is_empty.astype(np.bool_)]
+
+
+class _Settle:
+    """Takes the result of each window into the ledger."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: NodeId,
+        emit: Emit,
+        clock: Clock,
+        on_window: OnWindow | None,
+    ) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._emit = emit
+        self._clock = clock
+        self._on_window = on_window
+
+    def __call__(self, result: Result[Window, Sequence[Verdict]]) -> None:
+        window = result.item
+        before = self._ledger.unresolved
+        error: str | None = None
+        match result:
+            case Done():
+                self._take(window, result.value)
+            case Failed():
+                if isinstance(result.error, InternalError):
+                    raise result.error
+                error = self._fail(window, result.error)
+        left = self._ledger.unresolved - before
+        self._emit(
+            WindowFinished(
+                node=self._node,
+                at=self._clock.now(),
+                window=window.index,
+                pass_index=window.pass_index,
+                items=len(window.items),
+                unresolved=left,
+                error=error,
+                first=window.items[0].name if left else None,
+            )
+        )
+        if self._on_window is not None:
+            self._on_window(window, left)
+
+    def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
+        if len(verdicts) != len(window.items):
+            raise InternalError(
+                f"a judge gave {len(verdicts)} verdicts for {len(window.items)} items"
+            )
+        for part, verdict in zip(window.items, verdicts, strict=True):
+            self._ledger.add(part, window.pass_index, verdict)
+
+    def _fail(self, window: Window, error: Exception) -> str:
+        if isinstance(error, Halted):
+            reason = f"never judged: {error.what}"
+        elif isinstance(error, RlmError):
+            reason = f"the call failed: {error.code}"
+        else:
+            reason = f"the judge raised {type(error).__name__}"
+        for part in window.items:
+            self._ledger.add(part, window.pass_index, Unresolved(reason=reason))
+        return error.code if isinstance(error, RlmError) else type(error).__name__

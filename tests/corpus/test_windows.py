@@ -1,0 +1,92 @@
+"""Windows: bounded by items and tokens, other neighbours in each pass, nothing lost."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from corpus.records import Record
+from corpus.windows import Cut, rotate, windows
+from executors.errors import ValidationError
+
+
+class Texts:
+    """Records read by ordinal from memory."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def read(self, ordinals: Sequence[int]) -> list[Record]:
+        return [Record(id=f"r{n}", text=self.texts[n]) for n in ordinals]
+
+
+def ordinals(count: int) -> NDArray[np.uint32]:
+    return np.arange(count, dtype=np.uint32)
+
+
+@pytest.mark.case("R-082")
+def test_rotation_starts_later_and_keeps_everything() -> None:
+    assert rotate(ordinals(5), 1, items=1, passes=2).tolist() == [2, 3, 4, 0, 1]
+    assert rotate(ordinals(0), 3, items=8, passes=2).tolist() == []
+    assert rotate(ordinals(20), 1, items=8, passes=2)[0] == 5
+    assert rotate(ordinals(20), 2, items=8, passes=3)[0] == 6
+
+
+def test_a_window_is_bounded_by_items_and_by_tokens() -> None:
+    source = Texts(["a" * 30, "b" * 30, "c" * 30, "d"])
+    cut = Cut(items=3, tokens=20, overlap=0)
+    found = [[p.id for p in w.items] for w in windows(source, ordinals(4), cut)]
+    assert found == [["r0", "r1"], ["r2", "r3"]]
+
+
+def test_a_record_longer_than_a_window_is_read_in_parts_that_point_into_it() -> None:
+    text = " ".join(f"word{n}" for n in range(200))
+    cut = Cut(items=8, tokens=100, overlap=10)
+    parts = [p for w in windows(Texts([text]), ordinals(1), cut) for p in w.items]
+    assert [p.index for p in parts] == list(range(parts[0].of))
+    assert all(text[p.start : p.start + len(p.text)] == p.text for p in parts)
+    assert parts[0].start == 0
+    assert parts[-1].start + len(parts[-1].text) == len(text)
+
+
+def test_a_judge_that_reads_whole_records_gets_them_whole() -> None:
+    cut = Cut(items=2, tokens=16, overlap=0, whole=True)
+    found = list(windows(Texts(["x" * 1_000, "y"]), ordinals(2), cut))
+    assert [len(w.items) for w in found] == [2]
+
+
+@pytest.mark.case("R-081")
+@pytest.mark.parametrize("bad", [{"items": 0}, {"items": True}, {"tokens": 3}, {"overlap": -1}])
+def test_a_bound_that_is_none_is_refused(bad: dict[str, int]) -> None:
+    """D13: the baseline fell back to defaults without a word."""
+    with pytest.raises(ValidationError, match="is not a bound"):
+        Cut(**bad)
+
+
+def test_an_overlap_of_more_than_half_a_window_is_refused() -> None:
+    with pytest.raises(ValidationError, match="more than half"):
+        Cut(tokens=100, overlap=60)
+
+
+@given(
+    st.lists(st.text(max_size=200), max_size=40),
+    st.integers(1, 9),
+    st.integers(0, 3),
+)
+def test_each_pass_shows_every_part_of_every_record_once(
+    texts: list[str], items: int, pass_index: int
+) -> None:
+    cut = Cut(items=items, tokens=16, overlap=2)
+    found = [
+        (p.ordinal, p.index, p.of)
+        for w in windows(Texts(texts), ordinals(len(texts)), cut, pass_index=pass_index, passes=4)
+        for p in w.items
+    ]
+    assert len(set(found)) == len(found)
+    for ordinal in range(len(texts)):
+        mine = sorted(index for o, index, _ in found if o == ordinal)
+        of = {n for o, _, n in found if o == ordinal}
+        assert mine == list(range(of.pop()))

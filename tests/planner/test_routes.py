@@ -1,0 +1,98 @@
+"""Routes: which way a question goes over a corpus."""
+
+import time
+
+import pytest
+
+from executors.errors import ValidationError
+from planner.routes import implies_completeness, route
+
+COMPLETE = [
+    "how many reports mention an incident?",
+    "list all suppliers",
+    "count the refunds",
+    "every contract must be cited",
+    "the total number of outages",
+    "How  many?",
+    "what percentage of mails is spam",
+    "wie viele Tickets sind offen?",
+    "combien de contrats expirent ?",
+    "¿cuántos correos son spam?",
+    "сколько писем",
+    "有多少封邮件",
+]
+NEEDLE = [
+    "who signed the lease?",
+    "summarize the meeting",
+    "notes of the all-hands",
+    "the recount was small",
+    "",
+    None,
+    42,
+]
+
+
+@pytest.mark.case("R-092")
+@pytest.mark.parametrize("text", COMPLETE)
+def test_a_question_for_everything_is_seen(text: str) -> None:
+    assert implies_completeness(text)
+
+
+@pytest.mark.case("R-092")
+@pytest.mark.parametrize("text", NEEDLE)
+def test_a_question_for_one_thing_is_left_alone(text: object) -> None:
+    assert not implies_completeness(text)
+
+
+@pytest.mark.case("R-072", "R-077")
+def test_a_corpus_is_scanned_by_default() -> None:
+    assert route("what is this?", has_corpus=True).retrieval == "scan"
+
+
+@pytest.mark.case("R-007")
+def test_without_a_corpus_nothing_is_retrieved() -> None:
+    assert route("how many?", has_corpus=False).retrieval is None
+
+
+@pytest.mark.case("R-085")
+def test_a_search_for_everything_becomes_a_scan() -> None:
+    found = route("how many mention fire?", has_corpus=True, retrieval="search")
+    assert (found.retrieval, found.upgraded) == ("scan", True)
+
+
+@pytest.mark.case("R-086")
+def test_a_contract_can_ask_for_everything_too() -> None:
+    found = route(
+        "find fires", has_corpus=True, retrieval="search", contract="cite every report of a fire"
+    )
+    assert found.upgraded
+
+
+def test_a_question_that_compiles_to_a_count_needs_no_key_word() -> None:
+    assert route("Feuer?", has_corpus=True, retrieval="search", counts=True).upgraded
+
+
+@pytest.mark.case("R-087")
+def test_a_needle_stays_a_search() -> None:
+    found = route("who signed?", has_corpus=True, retrieval="search")
+    assert (found.retrieval, found.upgraded) == ("search", False)
+
+
+@pytest.mark.case("R-089")
+@pytest.mark.parametrize("retrieval", ["tools", "exact", "scan"])
+def test_only_a_search_is_upgraded(retrieval: str) -> None:
+    found = route("how many?", has_corpus=True, retrieval=retrieval)
+    assert (found.retrieval, found.upgraded) == (retrieval, False)
+
+
+def test_an_unknown_route_is_refused_with_its_choices() -> None:
+    """D13."""
+    with pytest.raises(ValidationError, match="retrieval='grep'") as caught:
+        route("x", has_corpus=True, retrieval="grep")
+    assert "scan, search, exact, tools" in str(caught.value)
+
+
+def test_the_guard_is_linear_on_long_text() -> None:
+    started = time.process_time()
+    assert not implies_completeness("needle " * 100_000)
+    assert time.process_time() - started < 2
