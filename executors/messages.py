@@ -88,3 +88,5 @@ class ModelReply:
     token_logprobs: tuple[TokenLogprob, ...] | None = None
     temperature: float | None = None
     """The effective temperature; None when it was not sent or was dropped."""
+    requests: int = 1
+    """Requests on the wire that this answer took: more when a refused parameter was dropped."""

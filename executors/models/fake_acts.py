@@ -1,0 +1,305 @@
+"""What a fake server can do with a request: answer well, answer badly, or misbehave on the wire.
+
+An act is one of `Completion`, `Reply` and `Steps`. The functions below name the usual misdeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, cast
+
+import orjson
+
+__all__ = [
+    "Act",
+    "Close",
+    "Completion",
+    "Hold",
+    "Received",
+    "Reply",
+    "Reset",
+    "Step",
+    "Steps",
+    "comments_for_ever",
+    "cut_short",
+    "drip",
+    "error_event",
+    "headers_only",
+    "held_after_done",
+    "rate_limited",
+    "refused_parameter",
+    "silent",
+    "sse",
+    "steps_of",
+]
+
+DONE = b"data: [DONE]\n\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """A request as it arrived. `index` counts requests from 0."""
+
+    index: int
+    method: str
+    path: str
+    head: bytes
+    body: bytes
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """Header fields by lower-case name."""
+        lines = self.head.decode("latin-1").split("\r\n")[1:]
+        pairs = (line.partition(":") for line in lines)
+        return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+    @cached_property
+    def json(self) -> Mapping[str, object]:
+        """The body as a JSON object; an empty one when it is none."""
+        try:
+            value: object = orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return {}
+        return cast(dict[str, object], value) if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A whole HTTP response, after a pause in seconds."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A chat completion: JSON, or a stream of deltas where the request asks for one."""
+
+    text: str | None = "ok"
+    finish: str | None = "stop"
+    usage: Mapping[str, object] | Literal["counted"] | None = "counted"
+    """ "counted" makes up a plausible count; None sends no usage."""
+    model: str = "fake"
+    reasoning: str | None = None
+    refusal: str | None = None
+    logprobs: Sequence[Mapping[str, object]] | None = None
+    """Entries of `choices[0].logprobs.content`."""
+    after: float = 0.0
+    """Seconds before the first byte."""
+    headers: tuple[tuple[str, str], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Keep the socket open and say nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the connection in the orderly way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Break the connection with a RST."""
+
+
+Step = bytes | float | Hold | Close | Reset
+"""Bytes to write, seconds to pause, or an ending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Raw steps on the socket. `again` restarts from that index when the steps are used up."""
+
+    steps: tuple[Step, ...]
+    again: int | None = None
+
+
+Act = Completion | Reply | Steps
+
+
+def steps_of(act: Act, received: Received) -> Steps:
+    """Return an act as steps."""
+    match act:
+        case Steps():
+            return act
+        case Reply():
+            return _paused(act.after, (_response(act.status, act.body, act.headers),))
+        case Completion():
+            return _completion(act, received)
+
+
+def sse(*events: bytes | Mapping[str, object]) -> bytes:
+    """Return server-sent events as bytes: mappings become JSON data lines."""
+    parts = (e if isinstance(e, bytes) else b"data: " + orjson.dumps(e) + b"\n\n" for e in events)
+    return b"".join(parts)
+
+
+def rate_limited(retry_after: str | None = None, **more: str) -> Reply:
+    """429, with whatever stands in Retry-After; further headers by name (`_` for `-`)."""
+    headers = [] if retry_after is None else [("retry-after", retry_after)]
+    headers += [(name.replace("_", "-"), value) for name, value in more.items()]
+    return _error(429, "rate_limit_exceeded", "slow down", headers=tuple(headers))
+
+
+def refused_parameter(name: str, message: str | None = None) -> Reply:
+    """400 that names a parameter."""
+    text = message or f"Unsupported value: '{name}' does not support this. Only the default is."
+    return _error(400, "unsupported_value", text, param=name)
+
+
+def headers_only() -> Steps:
+    """Promise an event stream and send nothing of it."""
+    return Steps((_STREAM_HEAD, Hold()))
+
+
+def silent() -> Steps:
+    """Accept the request and never answer."""
+    return Steps((Hold(),))
+
+
+def comments_for_ever(every: float) -> Steps:
+    """Keep a stream warm with comment lines, every so many seconds, and never say anything."""
+    return Steps((_STREAM_HEAD, b": ping\n\n", every), again=1)
+
+
+def drip(body: bytes, every: float, *, size: int = 1) -> Steps:
+    """Send an event stream's bytes a few at a time."""
+    parts: list[Step] = [_STREAM_HEAD]
+    for at in range(0, len(body), size):
+        parts += [body[at : at + size], every]
+    return Steps((*parts, Close()))
+
+
+def cut_short(body: bytes, *, promised: int) -> Steps:
+    """Send less of a JSON body than its length promises, then close."""
+    head = _head(200, (("content-type", "application/json"),), length=promised)
+    return Steps((head + body, Close()))
+
+
+def held_after_done(*events: bytes | Mapping[str, object]) -> Steps:
+    """Send events and the end marker, and hold the socket open."""
+    return Steps((_STREAM_HEAD + sse(*events) + DONE, Hold()))
+
+
+def error_event(kind: str, message: str = "upstream failed", *, before: bytes = b"") -> Steps:
+    """A 200 whose stream turns into an error event."""
+    error = orjson.dumps({"error": {"type": kind, "message": message}})
+    return Steps((_STREAM_HEAD + before + b"event: error\ndata: " + error + b"\n\n", Close()))
+
+
+def _error(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    param: str | None = None,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> Reply:
+    error = {"message": message, "type": code, "code": code, "param": param}
+    return Reply(status=status, body=orjson.dumps({"error": error}), headers=headers)
+
+
+_REASONS = {200: b"OK", 400: b"Bad Request", 401: b"Unauthorized", 404: b"Not Found"}
+
+
+def _head(status: int, headers: tuple[tuple[str, str], ...], *, length: int | None) -> bytes:
+    lines = [b"HTTP/1.1 %d %s\r\n" % (status, _REASONS.get(status, b"Status"))]
+    lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers]
+    if length is None:
+        lines.append(b"connection: close\r\n")
+    else:
+        lines.append(b"content-length: %d\r\n" % length)
+    return b"".join(lines) + b"\r\n"
+
+
+_STREAM_HEAD = _head(200, (("content-type", "text/event-stream"),), length=None)
+_PLAIN_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+_CHUNKED_HEAD = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+
+
+def _response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
+    if not any(name.lower() == "content-type" for name, _ in headers):
+        headers = (*headers, ("content-type", "application/json"))
+    return _head(status, headers, length=len(body)) + body
+
+
+def _paused(after: float, steps: tuple[Step, ...]) -> Steps:
+    return Steps((after, *steps)) if after > 0 else Steps(steps)
+
+
+def _completion(act: Completion, received: Received) -> Steps:
+    if received.json.get("stream") is True:
+        body = _deltas(act, received)
+        raw = _CHUNKED_HEAD + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    else:
+        body = orjson.dumps(_document(act, received))
+        raw = _response(200, body, act.headers) if act.headers else _PLAIN_HEAD % len(body) + body
+    return _paused(act.after, (raw,))
+
+
+def _usage(act: Completion, received: Received) -> Mapping[str, object] | None:
+    if act.usage != "counted":
+        return act.usage
+    prompt, output = len(received.body) // 3 + 1, len(act.text or "") // 3 + 1
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": output,
+        "total_tokens": prompt + output,
+    }
+
+
+def _document(act: Completion, received: Received) -> Mapping[str, object]:
+    message: dict[str, object] = {"role": "assistant", "content": act.text}
+    if act.reasoning is not None:
+        message["reasoning_content"] = act.reasoning
+    if act.refusal is not None:
+        message["refusal"] = act.refusal
+    choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": act.finish}
+    if act.logprobs is not None:
+        choice["logprobs"] = {"content": act.logprobs}
+    document: dict[str, object] = {
+        "id": f"fake-{received.index}",
+        "object": "chat.completion",
+        "model": act.model,
+        "choices": [choice],
+    }
+    usage = _usage(act, received)
+    if usage is not None:
+        document["usage"] = usage
+    return document
+
+
+def _deltas(act: Completion, received: Received) -> bytes:
+    text = act.text or ""
+    middle = (len(text) + 1) // 2
+    deltas: list[Mapping[str, object]] = [{"role": "assistant", "content": ""}]
+    if act.reasoning is not None:
+        deltas.append({"reasoning_content": act.reasoning})
+    if act.refusal is not None:
+        deltas.append({"refusal": act.refusal})
+    deltas += [{"content": part} for part in (text[:middle], text[middle:]) if part]
+    events = [_chunk(act, {"delta": delta}) for delta in deltas]
+    last: dict[str, object] = {"delta": {}, "finish_reason": act.finish}
+    if act.logprobs is not None:
+        last["logprobs"] = {"content": act.logprobs}
+    events.append(_chunk(act, last))
+    usage = _usage(act, received)
+    if usage is not None:
+        events.append({"model": act.model, "choices": [], "usage": usage})
+    return sse(*events) + DONE
+
+
+def _chunk(act: Completion, choice: Mapping[str, object]) -> Mapping[str, object]:
+    return {
+        "object": "chat.completion.chunk",
+        "model": act.model,
+        "choices": [{"index": 0, "finish_reason": None, **choice}],
+    }

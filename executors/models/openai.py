@@ -1,0 +1,178 @@
+"""Chat completions of any OpenAI-compatible server.
+
+An output bound above 21,333 tokens is streamed: such an answer can take longer than the ten
+minutes after which proxies and servers drop a silent connection.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from executors.errors import ConfigError, ModelError, TransportFault
+from executors.messages import ModelReply, ModelRequest
+from executors.models.base import ModelInfo
+from executors.models.http import Bounds, HttpReply, Wire
+from executors.models.openai_errors import ServerSays, error_of_reply, read_error
+from executors.models.openai_wire import Dialect, LimitName, StreamFold, encode, learn, read_reply
+from executors.models.origins import checked_base_url, is_loopback, origin_of
+from executors.secrets import Secret
+
+__all__ = ["OPENAI_URL", "STREAM_ABOVE", "OpenAIModel"]
+
+OPENAI_URL: Final = "https://api.openai.com/v1"
+STREAM_ABOVE: Final = 21_333
+"""Output tokens up to which a reply is awaited whole; from one more on it is streamed."""
+
+# The first, one without temperature, one with the other name for the output bound.
+_MOST_REQUESTS = 3
+_JSON_HEADERS: Final = {
+    "content-type": "application/json",
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "rlm-recurse",
+}
+_STREAM_HEADERS: Final = {**_JSON_HEADERS, "accept": "text/event-stream"}
+_log = logging.getLogger("rlm.models")
+
+
+class _Refused(Exception):
+    """A 400, with what the server says of it: it may name a parameter that we can do without."""
+
+    def __init__(self, error: ModelError, says: ServerSays) -> None:
+        super().__init__()
+        self.error = error
+        self.says = says
+
+
+class OpenAIModel:
+    """A model behind a chat-completions server.
+
+    Never retries, with one exception: a 400 that names a parameter which the server does not take
+    (a temperature, or the name of the output bound) is answered by the same request without it,
+    once; the object remembers. `ModelReply.requests` counts both.
+
+    Args:
+        name: the model's name at the server.
+        base_url: up to and with `/v1`; the key goes to this origin and nowhere else.
+        key: None sends no Authorization header.
+        transport: an httpx transport instead of our own sockets.
+        context_window: tokens of prompt plus output, when known.
+        max_concurrency: calls that the server takes at once, when known.
+        limit: the parameter that bounds the output; None chooses by the server.
+        warn: called once with each thing that the user should know; None logs it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str = OPENAI_URL,
+        key: Secret | None = None,
+        bounds: Bounds | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        context_window: int | None = None,
+        max_concurrency: int | None = None,
+        limit: LimitName | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        self._base_url = checked_base_url(base_url)
+        self._where = f"model {name!r} at {self._base_url}"
+        host = urlsplit(self._base_url).hostname
+        self._warn = warn or _log.warning
+        self._wire = Wire(
+            f"{self._base_url}/chat/completions",
+            where=self._where,
+            bounds=bounds or Bounds(),
+            transport=transport,
+        )
+        # Servers other than OpenAI's own know the older name best.
+        newer = self._base_url == OPENAI_URL
+        self._dialect = Dialect(limit=limit or ("max_completion_tokens" if newer else "max_tokens"))
+        self._key = key
+        self._info = ModelInfo(
+            provider="openai",
+            name=name,
+            origin=origin_of(self._base_url),
+            key_fingerprint=key.fingerprint if key else "",
+            context_window=context_window,
+            structured_output=True,
+            logprobs=True,
+            max_concurrency=max_concurrency,
+        )
+        if key:
+            _check_key(key)
+            if urlsplit(self._base_url).scheme == "http" and not is_loopback(host):
+                self._warn(
+                    f"the key for {self._where} goes over plain http: anyone between reads it"
+                )
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        for sent in range(1, _MOST_REQUESTS + 1):
+            used = self._dialect
+            try:
+                return replace(await self._ask(request, used), requests=sent)
+            except _Refused as refused:
+                learned = learn(used, refused.says, request)
+                if learned is None or sent == _MOST_REQUESTS:
+                    refused.error.attempts = sent
+                    raise refused.error from None
+                self._adopt(learned)
+            except ModelError as error:
+                error.attempts = sent
+                raise
+        raise AssertionError("the last request returns or raises")
+
+    async def aclose(self) -> None:
+        await self._wire.aclose()
+
+    async def _ask(self, request: ModelRequest, dialect: Dialect) -> ModelReply:
+        stream = request.stream or request.max_tokens > STREAM_ABOVE
+        body = encode(self._info.name, request, dialect, stream=stream, where=self._where)
+        temperature = request.temperature if dialect.temperature else None
+        fold = StreamFold(where=self._where, temperature=temperature)
+        reply = await self._wire.post(body, self._headers(stream), fold.feed if stream else None)
+        if reply is not None:
+            return self._read(reply, temperature)
+        whole = fold.reply()
+        if whole is None:
+            raise TransportFault("the stream ended before its answer did", where=self._where)
+        return whole
+
+    def _read(self, reply: HttpReply, temperature: float | None) -> ModelReply:
+        if reply.status == 200:
+            return read_reply(reply.body, where=self._where, temperature=temperature)
+        says = read_error(reply.body)
+        error = error_of_reply(reply, says, base_url=self._base_url, where=self._where)
+        if reply.status == 400:
+            raise _Refused(error, says)
+        raise error
+
+    def _adopt(self, learned: Dialect) -> None:
+        """Remember what the server takes, and say so the first time."""
+        if self._dialect.temperature and not learned.temperature:
+            self._warn(f"{self._where} takes no temperature: it is left out from now on")
+        self._dialect = learned
+
+    def _headers(self, stream: bool) -> dict[str, str]:
+        headers = _STREAM_HEADERS if stream else _JSON_HEADERS
+        if self._key:
+            return {**headers, "authorization": f"Bearer {self._key.reveal()}"}
+        return headers
+
+
+def _check_key(key: Secret) -> None:
+    if not (key.reveal().isascii() and key.reveal().isprintable()) or " " in key.reveal():
+        raise ConfigError(
+            "the key holds characters that no header can carry",
+            hint="check the variable that it comes from for quotes, spaces and line ends",
+        )
