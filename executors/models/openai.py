@@ -20,12 +20,11 @@ from executors.models.base import ModelInfo
 from executors.models.http import Bounds, HttpReply, Wire
 from executors.models.openai_errors import ServerSays, error_of_reply, read_error
 from executors.models.openai_wire import Dialect, LimitName, StreamFold, encode, learn, read_reply
-from executors.models.origins import checked_base_url, is_loopback, origin_of
+from executors.models.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
 from executors.secrets import Secret
 
-__all__ = ["OPENAI_URL", "STREAM_ABOVE", "OpenAIModel"]
+__all__ = ["STREAM_ABOVE", "OpenAIModel"]
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
 STREAM_ABOVE: Final = 21_333
 """Output tokens up to which a reply is awaited whole; from one more on it is streamed."""
 

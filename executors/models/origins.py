@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from executors.errors import ConfigError
 from executors.secrets import scrub_url
 
-__all__ = ["checked_base_url", "is_loopback", "origin_of", "proxy_of"]
+__all__ = ["OPENAI_URL", "checked_base_url", "is_loopback", "origin_of", "proxy_of"]
 
+OPENAI_URL: Final = "https://api.openai.com/v1"
+"""The one server whose key is read from its own variable, without being asked for."""
 _PORTS = {"http": 80, "https": 443}
 
 
