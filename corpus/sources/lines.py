@@ -1,0 +1,185 @@
+"""Physical lines: split at line feeds alone, decoded strictly first, each with its number.
+
+`str.splitlines` and codec readers also split at U+2028, U+0085 and their kin, which stand inside
+records; so lines are split as bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from corpus.sources.base import SourceWarnings
+from corpus.sources.origin import Origin, unpacking
+from executors.errors import SourceError, ValidationError
+
+__all__ = ["Decoder", "detect_encoding", "numbered", "require_encoding", "text_lines"]
+
+_BOMS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ASCII = bytes(range(128))
+
+
+def require_encoding(encoding: str | None) -> str | None:
+    """Return the encoding's plain name.
+
+    Raises:
+        ValidationError: Python knows no such text encoding.
+    """
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(encoding).name
+        b"".decode(name)
+    except LookupError as error:
+        raise ValidationError(
+            f"unknown encoding {encoding!r}",
+            hint="name one as in 'utf-8', 'utf-16', 'cp1252', 'latin-1', 'shift_jis'",
+        ) from error
+    return name
+
+
+def detect_encoding(head: bytes) -> str:
+    """Return what the first bytes say: a byte order mark's encoding, or UTF-8, or Windows-1252."""
+    for mark, name in _BOMS:
+        if head.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")("strict").decode(head, final=False)
+    except UnicodeDecodeError:
+        # Some sound non-ASCII characters make it damaged UTF-8 rather than another encoding.
+        sound = any("\x7f" < char != "\ufffd" for char in head.decode("utf-8", "replace"))
+        return "utf-8" if sound else "cp1252"
+    return "utf-8"
+
+
+class Decoder:
+    """Decodes lines of one file: as told, else UTF-8, else Windows-1252, else with U+FFFD.
+
+    A line that is not UTF-8 in a file which showed sound non-ASCII UTF-8 before is damaged UTF-8,
+    not another encoding.
+    """
+
+    __slots__ = ("_told", "_utf8_seen", "_warnings", "encoding")
+
+    def __init__(self, encoding: str | None, warnings: SourceWarnings) -> None:
+        self._told = encoding
+        self._utf8_seen = False
+        self._warnings = warnings
+        self.encoding = encoding or "utf-8"
+
+    def decode(self, raw: bytes, where: str) -> str:
+        """Return the text of one line; what had to be guessed or replaced is counted."""
+        try:
+            text = raw.decode(self.encoding)
+        except UnicodeDecodeError:
+            return self._guess(raw, where)
+        if not self._utf8_seen and not raw.isascii():
+            self._utf8_seen = True
+        return text
+
+    def _guess(self, raw: bytes, where: str) -> str:
+        if self._told is None and not self._utf8_seen:
+            try:
+                text = raw.decode("cp1252")
+            except UnicodeDecodeError:
+                pass
+            else:
+                self._warnings.add("other-encoding", where)
+                return text
+        self._warnings.add("replaced-bytes", where)
+        return raw.decode(self.encoding, "replace")
+
+
+def numbered(
+    origin: Origin, encoding: str | None, warnings: SourceWarnings
+) -> Iterator[tuple[int, bytes]]:
+    """Yield line numbers (from 1) and lines as bytes in which ASCII is ASCII, ends kept.
+
+    A byte order mark is dropped; UTF-16 and UTF-32 are written anew as UTF-8.
+    """
+    told = encoding or _by_mark(origin.head(4))
+    with origin.open() as raw, unpacking(origin.name):
+        stream = raw
+        if told and not _is_transparent(told):
+            recoded = _Recoded(raw, told, origin.name, warnings)
+            stream = cast(BinaryIO, io.BufferedReader(recoded, buffer_size=1 << 16))
+        first = True
+        for number, line in enumerate(stream, 1):
+            if first:
+                first = False
+                line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
+                if not line:
+                    continue
+            yield number, line
+
+
+def text_lines(
+    origin: Origin, encoding: str | None, warnings: SourceWarnings
+) -> Iterator[tuple[int, str]]:
+    """Yield line numbers (from 1) and decoded lines, ends kept."""
+    decoder = Decoder(line_encoding(encoding), warnings)
+    name = origin.name
+    for number, line in numbered(origin, encoding, warnings):
+        yield number, decoder.decode(line, f"{name}:{number}")
+
+
+def line_encoding(encoding: str | None) -> str | None:
+    """Return the encoding of lines as `numbered` yields them."""
+    if encoding is None:
+        return None
+    return encoding if _is_transparent(encoding) else "utf-8"
+
+
+def _by_mark(head: bytes) -> str | None:
+    found = detect_encoding(head[:4]) if head[:4] else None
+    return found if found in ("utf-16", "utf-32") else None
+
+
+def _is_transparent(encoding: str) -> bool:
+    """Whether ASCII characters are their own bytes, so that lines can be split as bytes."""
+    try:
+        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+    except UnicodeDecodeError:
+        return False
+
+
+class _Recoded(io.RawIOBase):
+    """The same text in UTF-8, decoded as it comes."""
+
+    def __init__(self, raw: BinaryIO, encoding: str, name: str, warnings: SourceWarnings) -> None:
+        self._raw = raw
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+        self._name = name
+        self._warnings = warnings
+        self._done = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        while not self._ready and not self._done:
+            self._fill()
+        taken = min(len(buffer), len(self._ready))
+        buffer[:taken] = self._ready[:taken]
+        self._ready = self._ready[taken:]
+        return taken
+
+    def _fill(self) -> None:
+        chunk = self._raw.read(1 << 16)
+        self._done = not chunk
+        try:
+            text = self._decoder.decode(chunk, final=self._done)
+        except UnicodeError as error:
+            raise SourceError(f"{self._name!r} cannot be decoded: {error}") from error
+        if "\ufffd" in text:
+            self._warnings.add("replaced-bytes", self._name)
+        self._ready = text.encode("utf-8", "replace")

@@ -1,0 +1,232 @@
+"""Bytes: files and standard input, unpacked by what they hold and not by what they are called."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from executors.errors import SourceError
+
+__all__ = ["FileOrigin", "Origin", "StreamOrigin", "standard_input"]
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
+_BUFFER = 1 << 18
+_READ = 1 << 16
+
+
+class Origin(Protocol):
+    """Where bytes come from."""
+
+    @property
+    def name(self) -> str:
+        """What places are called after: the file's name."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The path as given; `-` for standard input."""
+        ...
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, unpacked, without using them up."""
+        ...
+
+    def open(self) -> BinaryIO:
+        """Return the unpacked bytes from the start."""
+        ...
+
+
+class FileOrigin:
+    """A file; gzip and zstd are unpacked whatever the file is called."""
+
+    __slots__ = ("name", "path")
+
+    def __init__(self, path: str | Path, *, name: str | None = None) -> None:
+        self.path = str(path)
+        self.name = Path(path).name if name is None else name
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, unpacked."""
+        with self.open() as stream, unpacking(self.name):
+            return stream.read(size)
+
+    def open(self) -> BinaryIO:
+        """Return the unpacked bytes from the start."""
+        try:
+            raw = Path(self.path).open("rb", buffering=_BUFFER)  # noqa: SIM115 - the caller closes it
+        except OSError as error:
+            raise _cannot_open(self.path, error) from error
+        return unpacked(raw)
+
+
+class StreamOrigin:
+    """A stream that can be read once; its head is kept for whoever looks before reading."""
+
+    __slots__ = ("_head", "_opened", "_raw", "_stream", "name", "path")
+
+    def __init__(self, stream: BinaryIO, *, name: str, path: str = "-") -> None:
+        self.name = name
+        self.path = path
+        self._raw = stream
+        self._stream: BinaryIO | None = None
+        self._head = b""
+        self._opened = False
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, unpacked; they are read again by `open`."""
+        stream = self._unpacked()
+        with unpacking(self.name):
+            while len(self._head) < size and (more := stream.read(size - len(self._head))):
+                self._head += more
+        return self._head[:size]
+
+    def open(self) -> BinaryIO:
+        """Return the unpacked bytes from the start, once.
+
+        Raises:
+            SourceError: it was opened before.
+        """
+        if self._opened:
+            raise SourceError(f"{self.name} can be read but once", hint="store it in a file first")
+        self._opened = True
+        return cast(
+            BinaryIO, io.BufferedReader(_Chained(self._head, self._unpacked()), buffer_size=_BUFFER)
+        )
+
+    def _unpacked(self) -> BinaryIO:
+        if self._stream is None:
+            buffered = io.BufferedReader(_Chained(b"", self._raw), buffer_size=_BUFFER)
+            self._stream = unpacked(cast(BinaryIO, buffered))
+        return self._stream
+
+
+def standard_input() -> StreamOrigin:
+    """Return what is piped in; it stays open."""
+    return StreamOrigin(sys.stdin.buffer, name="stdin")
+
+
+def unpacked(raw: BinaryIO) -> BinaryIO:
+    """Return a stream of what `raw` holds, unpacked when its first bytes say that it is packed."""
+    start = cast(io.BufferedReader, raw).peek(4)[:4]
+    if start[:2] == _GZIP:
+        return cast(BinaryIO, io.BufferedReader(_Gzip(raw), buffer_size=_BUFFER))
+    if start == _ZSTD or (start[1:] == _ZSTD_SKIPPABLE and start[0] >> 4 == 5):
+        return cast(BinaryIO, io.BufferedReader(_Zstd(raw), buffer_size=_BUFFER))
+    return raw
+
+
+@contextmanager
+def unpacking(name: str) -> Generator[None]:
+    """Turn faults of packed and damaged bytes into a SourceError that names the file."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SourceError(
+            f"{name!r} is packed and damaged: {error}",
+            where=name,
+            hint="it may be cut short; fetch or pack it again",
+        ) from error
+    except OSError as error:
+        raise SourceError(f"{name!r} cannot be read: {error.strerror or error}") from error
+
+
+def _cannot_open(path: str, error: OSError) -> SourceError:
+    return SourceError(
+        f"cannot open {path!r}: {error.strerror or error}",
+        hint="check the path and its permissions",
+    )
+
+
+class _Gzip(io.RawIOBase):
+    """gzip members, one after another, closing the file beneath with itself."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._file = gzip.GzipFile(fileobj=raw, mode="rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        self._raw.close()
+        super().close()
+
+
+class _Zstd(io.RawIOBase):
+    """Frames, one after another. zstandard's own reader takes a cut frame for the end."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        # Loaded for packed sources alone.
+        import zstandard
+
+        self._error: type[Exception] = zstandard.ZstdError
+        self._frames = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+        self._frame = self._frames.decompressobj()
+        self._raw = raw
+        self._ready = b""
+        self._inside = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        while not self._ready:
+            if not self._fill():
+                return 0
+        taken = min(len(buffer), len(self._ready))
+        buffer[:taken] = self._ready[:taken]
+        self._ready = self._ready[taken:]
+        return taken
+
+    def _fill(self) -> bool:
+        packed = self._frame.unused_data if self._frame.eof else b""
+        if self._frame.eof:
+            self._frame = self._frames.decompressobj()
+            self._inside = False
+        packed = packed or self._raw.read(_READ)
+        if not packed:
+            if self._inside:
+                raise EOFError("the last frame ends too early")
+            return False
+        self._inside = True
+        try:
+            self._ready = self._frame.decompress(packed)
+        except self._error as error:
+            raise EOFError(str(error)) from error
+        return True
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Chained(io.RawIOBase):
+    """A head that was read already, then the stream; leaves the stream open."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = memoryview(head)
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        chunk = self._head[: len(buffer)]
+        if chunk:
+            self._head = self._head[len(chunk) :]
+        else:
+            chunk = memoryview(self._stream.read(len(buffer)))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)

@@ -1,0 +1,286 @@
+"""Pass 0: a source is read once, before any call; ids, blanks and repeats are known from here on."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+from anyio import to_thread
+from numpy.typing import DTypeLike, NDArray
+
+from corpus.identity import DIGEST_SIZE, digest_of, normal_id
+from corpus.records import Record
+from corpus.repeats import Digests, Ordinals, find_digest
+from corpus.sources.base import Source, SourceInfo, SourceWarning
+from corpus.spool_format import ODD, read_meta, unpack, unpack_id
+from corpus.spool_writer import OnDuplicate, SpoolWriter
+from executors.errors import RunDirError, SourceError
+
+__all__ = ["OnDuplicate", "Spool", "build_spool"]
+
+_SLICE = 2_000
+"""Records between two looks at cancellation."""
+_RUN_BYTES = 8 << 20
+"""Bytes of neighbouring records that are read at once."""
+
+
+async def build_spool(
+    source: Source,
+    directory: Path,
+    *,
+    on_duplicate: OnDuplicate = "refuse",
+    on_progress: Callable[[int], None] | None = None,
+) -> Spool:
+    """Read a source once into a folder, which is made with mode 0700.
+
+    Files are read in a worker thread; iterables and connections of the caller's in this one, a
+    slice at a time. A build that fails or is cancelled leaves no file.
+
+    Args:
+        on_duplicate: "refuse" ids that are missing or stand twice, or give them a "suffix".
+        on_progress: is told how many records were read so far.
+
+    Raises:
+        SourceError: the source cannot be read, or records have no id.
+        DuplicateIds: ids stand twice.
+        RunDirError: the folder holds a spool already, or cannot be written.
+    """
+    writer = await to_thread.run_sync(SpoolWriter, directory)
+    tell = on_progress or _untold
+    try:
+        await _fill(writer, source, tell)
+        await to_thread.run_sync(writer.finish, source.info, source.warnings, on_duplicate)
+    except BaseException:
+        writer.abandon()
+        raise
+    return await to_thread.run_sync(Spool.open, directory)
+
+
+def _untold(_: int) -> None:
+    """Nobody wants to know."""
+
+
+async def _fill(writer: SpoolWriter, source: Source, tell: Callable[[int], None]) -> None:
+    records = source.records()
+    if isinstance(records, AsyncIterator):
+        await _fill_from_async(writer, records, tell)
+        return
+    try:
+        more = True
+        while more:
+            if source.in_loop:
+                batch = list(islice(records, _SLICE))
+                await to_thread.run_sync(writer.add, batch)
+                more = len(batch) == _SLICE
+            else:
+                more = await to_thread.run_sync(writer.take, records, _SLICE)
+            tell(writer.records)
+    finally:
+        _close(records)
+
+
+async def _fill_from_async(
+    writer: SpoolWriter, records: AsyncIterator[Record], tell: Callable[[int], None]
+) -> None:
+    batch: list[Record] = []
+    async for record in records:
+        batch.append(record)
+        if len(batch) == _SLICE:
+            await to_thread.run_sync(writer.add, batch)
+            tell(writer.records)
+            batch.clear()
+    await to_thread.run_sync(writer.add, batch)
+    tell(writer.records)
+
+
+def _close(records: Iterator[Record]) -> None:
+    """Close the files that a half-read generator holds."""
+    close = getattr(records, "close", None)
+    if close is not None:
+        close()
+
+
+class Spool:
+    """Records on disk, by ordinal (from 0, in the order of the source). Safe for threads.
+
+    Nothing of it is held in memory but views of its files, about 25 bytes a record when used.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._meta = read_meta(directory)
+        self._directory = directory
+        count = self._meta.records
+        self._offsets = self._array("offsets.bin", "<u8", count + 1)
+        self._file = os.open(directory / "records.bin", os.O_RDONLY | os.O_CLOEXEC)
+        self._closing = weakref.finalize(self, os.close, self._file)
+        if os.fstat(self._file).st_size != int(self._offsets[count]):
+            raise RunDirError("the spool is damaged: records.bin has another size than it had")
+        self._ids = self._digests("ids.bin", count)
+        self._texts = self._digests("texts.bin", count)
+        self._order = cast("Ordinals", self._array("order.bin", "<u4", count))
+        self._odd = self._array("odd.bin", ODD, None)
+        self.representative: Ordinals = self._array("first.bin", "<u4", count)
+        """For each record the first one with the same text, itself when it is that."""
+        self.is_empty: NDArray[np.bool_] = self._array("empty.bin", "?", count)
+
+    @classmethod
+    def open(cls, directory: Path) -> Spool:
+        """Open a finished spool.
+
+        Raises:
+            RunDirError: there is none, or its files do not fit together.
+        """
+        return cls(directory)
+
+    def close(self) -> None:
+        """Close the file; reading afterwards is an error."""
+        self._closing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self._meta.records
+
+    @property
+    def info(self) -> SourceInfo:
+        """What was decided about the source."""
+        return self._meta.info
+
+    @property
+    def warnings(self) -> tuple[SourceWarning, ...]:
+        """Oddities that were met, counted."""
+        return self._meta.warnings
+
+    @property
+    def identical(self) -> int:
+        """Records whose text stood before."""
+        return self._meta.identical
+
+    @property
+    def empty(self) -> int:
+        """Records with nothing to judge."""
+        return self._meta.empty
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over all ids and texts, whatever their order."""
+        return self._meta.fingerprint
+
+    @property
+    def renamed(self) -> dict[int, str]:
+        """Ids that were given in place of missing or repeated ones, by ordinal."""
+        return self._meta.renamed
+
+    def record(self, ordinal: int) -> Record:
+        """Return one record."""
+        return self.read((ordinal,))[0]
+
+    def id(self, ordinal: int) -> str:
+        """Return the id of a record."""
+        given = self._meta.renamed.get(ordinal)
+        return unpack_id(self._raw(ordinal, ordinal + 1)) if given is None else given
+
+    def where(self, ordinal: int) -> str | None:
+        """Return where a record stands in its source."""
+        return self.record(ordinal).where
+
+    def digest(self, ordinal: int) -> bytes:
+        """Return the 16 bytes that identify a record's text."""
+        digest: bytes = self._texts[self._checked(ordinal)].tobytes()
+        return digest
+
+    def read(self, ordinals: Sequence[int]) -> list[Record]:
+        """Return records in the order asked for; neighbours are read at once."""
+        found: list[Record] = []
+        for first, last in self._runs(ordinals):
+            start = int(self._offsets[first])
+            raw = memoryview(self._raw(first, last))
+            for ordinal in range(first, last):
+                at = int(self._offsets[ordinal]) - start
+                found.append(unpack(raw[at:], self._meta.renamed.get(ordinal)))
+        return found
+
+    def __iter__(self) -> Iterator[Record]:
+        for start in range(0, len(self), 256):
+            yield from self.read(range(start, min(start + 256, len(self))))
+
+    def find(self, id: str) -> int | None:  # noqa: A002 - the caller's own word for it
+        """Return the ordinal of an id: exactly, else by the normal form of ids.
+
+        Raises:
+            SourceError: several ids have this normal form and none is exactly it.
+        """
+        exact = find_digest(self._order, self._ids, digest_of(id))
+        if exact is not None:
+            return exact
+        digest = digest_of(normal_id(id))
+        found = self._odd_with(digest)
+        plain = find_digest(self._order, self._ids, digest)
+        found += [] if plain is None else [plain]
+        if len(found) > 1:
+            shown = ", ".join(repr(self.id(ordinal)) for ordinal in found[:20])
+            raise SourceError(f"{id!r} may mean several ids: {shown}", hint="write it exactly")
+        return found[0] if found else None
+
+    def _odd_with(self, digest: bytes) -> list[int]:
+        """Ordinals of ids that have this normal form and another spelling."""
+        place = bisect_left(self._odd, digest, key=lambda row: row["digest"].tobytes())
+        found: list[int] = []
+        while place < len(self._odd) and self._odd[place]["digest"].tobytes() == digest:
+            found.append(int(self._odd[place]["ordinal"]))
+            place += 1
+        return found
+
+    def _runs(self, ordinals: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Cut ordinals into runs of neighbours, each of a bounded size."""
+        first = last = -1
+        for ordinal in ordinals:
+            self._checked(ordinal)
+            begins = int(self._offsets[first]) if first >= 0 else 0
+            if ordinal == last and int(self._offsets[ordinal + 1]) - begins <= _RUN_BYTES:
+                last += 1
+                continue
+            if first >= 0:
+                yield first, last
+            first, last = ordinal, ordinal + 1
+        if first >= 0:
+            yield first, last
+
+    def _checked(self, ordinal: int) -> int:
+        if not 0 <= ordinal < len(self):
+            raise IndexError(f"no record {ordinal!r}: there are {len(self)}")
+        return ordinal
+
+    def _raw(self, first: int, last: int) -> bytes:
+        start, end = int(self._offsets[self._checked(first)]), int(self._offsets[last])
+        raw = os.pread(self._file, end - start, start)
+        if len(raw) != end - start:
+            raise RunDirError("the spool is damaged: records.bin ends too early")
+        return raw
+
+    def _digests(self, name: str, count: int) -> Digests:
+        whole = self._array(name, "u1", count * DIGEST_SIZE)
+        return cast("Digests", whole.reshape(-1, DIGEST_SIZE))
+
+    def _array(self, name: str, dtype: DTypeLike, count: int | None) -> NDArray[Any]:
+        path = self._directory / name
+        kind = np.dtype(dtype)
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise RunDirError(f"the spool is damaged: no {name}", where=str(path)) from error
+        if size % kind.itemsize or (count is not None and size != count * kind.itemsize):
+            raise RunDirError(f"the spool is damaged: {name} has another size", where=str(path))
+        if not size:  # an empty file cannot be mapped
+            return np.empty(0, dtype=kind)
+        return np.memmap(path, dtype=kind, mode="r")

@@ -1,0 +1,132 @@
+"""The files of a spool, and how one record lies in them.
+
+records.bin   each record: three lengths (little-endian uint32), id, place, text (UTF-8)
+offsets.bin   uint64: where each record begins, and where the last one ends
+texts.bin     16 bytes a record: BLAKE2b of the text
+ids.bin       16 bytes a record: BLAKE2b of the id
+order.bin     uint32: ordinals, sorted by the digest of their id
+first.bin     uint32: the first record with the same text, the record itself when it is that
+empty.bin     uint8: 1 where there is nothing but white space
+odd.bin       20 bytes for each id that is not in normal form: digest of that form, ordinal
+meta.json     what was read, written last: a folder without it is no spool
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from corpus.records import Record
+from corpus.sources.base import SourceInfo, SourceWarning
+from executors.errors import RunDirError
+
+__all__ = ["MAX_RECORDS", "ODD", "Meta", "pack", "read_meta", "unpack", "unpack_id", "write_meta"]
+
+MAX_RECORDS = (1 << 32) - 1
+"""Ordinals are uint32."""
+ODD = np.dtype([("digest", "V16"), ("ordinal", "<u4")])
+"""One id that is not in normal form."""
+
+_HEAD = struct.Struct("<III")
+_NOWHERE = 0xFFFFFFFF
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What is known of a whole spool."""
+
+    records: int
+    identical: int
+    empty: int
+    fingerprint: str
+    renamed: dict[int, str]
+    info: SourceInfo
+    warnings: tuple[SourceWarning, ...]
+
+
+def pack(record: Record, text: bytes) -> bytes:
+    """Return a record as it lies in `records.bin`; `text` is its text in UTF-8."""
+    id_ = record.id.encode("utf-8")
+    where = b"" if record.where is None else record.where.encode("utf-8", "replace")
+    size = _NOWHERE if record.where is None else len(where)
+    return b"".join((_HEAD.pack(len(id_), size, len(text)), id_, where, text))
+
+
+def unpack(raw: bytes | memoryview, id_: str | None) -> Record:
+    """Return the record; `id_` replaces the one in the file."""
+    id_size, where_size, text_size = _HEAD.unpack_from(raw)
+    start = _HEAD.size + id_size
+    nowhere = where_size == _NOWHERE
+    end = start if nowhere else start + where_size
+    return Record(
+        id=unpack_id(raw) if id_ is None else id_,
+        text=str(raw[end : end + text_size], "utf-8"),
+        where=None if nowhere else str(raw[start:end], "utf-8"),
+    )
+
+
+def unpack_id(raw: bytes | memoryview) -> str:
+    """Return the id in the file."""
+    size = _HEAD.unpack_from(raw)[0]
+    return str(raw[_HEAD.size : _HEAD.size + size], "utf-8")
+
+
+def write_meta(directory: Path, meta: Meta) -> None:
+    """Write `meta.json` durably, all of it or nothing."""
+    draft = directory / "meta.json.new"
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump({"version": _VERSION, **asdict(meta)}, file, ensure_ascii=False, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(directory / "meta.json")
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_meta(directory: Path) -> Meta:
+    """Return what `write_meta` wrote.
+
+    Raises:
+        RunDirError: the folder holds no finished spool, or one of another version.
+    """
+    path = directory / "meta.json"
+    try:
+        found = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        if found["version"] != _VERSION:
+            raise RunDirError(
+                f"spool version {found['version']!r}, not {_VERSION}", where=str(directory)
+            )
+        return _meta_of(found)
+    except FileNotFoundError as error:
+        raise RunDirError(f"no finished spool in {str(directory)!r}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunDirError(f"the spool's meta.json is damaged: {error}", where=str(path)) from error
+
+
+def _meta_of(found: dict[str, Any]) -> Meta:
+    info = cast("dict[str, Any]", found["info"])
+    for name in ("text_columns", "said", "origins"):
+        info[name] = tuple(info[name])
+    warnings = cast("list[dict[str, Any]]", found["warnings"])
+    return Meta(
+        records=found["records"],
+        identical=found["identical"],
+        empty=found["empty"],
+        fingerprint=found["fingerprint"],
+        renamed={int(ordinal): id_ for ordinal, id_ in found["renamed"].items()},
+        info=SourceInfo(**info),
+        warnings=tuple(
+            SourceWarning(code=w["code"], count=w["count"], examples=tuple(w["examples"]))
+            for w in warnings
+        ),
+    )
