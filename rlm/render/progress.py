@@ -1,0 +1,181 @@
+"""Progress: how far, how fast, how long still, what is unresolved and what it has cost.
+
+On a terminal one line is repainted; elsewhere a plain line is written every few seconds and one
+when all is done. Whoever runs the work reports numbers with `update` and runs `ticking` beside it,
+so that a line comes out even while every call is slow.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from threading import Lock
+from types import TracebackType
+from typing import Self, TextIO
+
+from executors.clock import Clock, SystemClock
+from rlm.render.lines import is_fancy
+from rlm.render.safe import plain
+
+__all__ = ["Progress", "Standing", "describe", "duration"]
+
+_LIVE_EVERY = 0.1
+_PLAIN_EVERY = 5.0
+_ERASE = "\r\x1b[2K"
+
+# The terminal has one bottom line: whoever comes second writes plain lines.
+_screen = Lock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a piece of work stands."""
+
+    done: int = 0
+    total: int | None = None
+    """None: not known yet."""
+    unresolved: int = 0
+    calls: int = 0
+    cost: Decimal | None = Decimal(0)
+    """USD so far over the priced calls; None when no call has a price."""
+    note: str = ""
+
+
+class Progress:
+    """Shows how one piece of work stands; a context manager that always writes a last line.
+
+    Args:
+        what: what is going on, for people: "judging".
+        unit: what is counted, in the plural.
+        live: repaint one line; None asks the stream.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        unit: str = "records",
+        stream: TextIO,
+        clock: Clock | None = None,
+        live: bool | None = None,
+    ) -> None:
+        self._what = what
+        self._unit = unit
+        self._stream = stream
+        self._clock = clock or SystemClock()
+        self._wants_live = is_fancy(stream) if live is None else live
+        self._live = False
+        self._standing = Standing()
+        self._started = self._shown_at = self._clock.monotonic()
+        self._shown = ""
+
+    @property
+    def standing(self) -> Standing:
+        """What was reported last."""
+        return self._standing
+
+    def __enter__(self) -> Self:
+        self._live = self._wants_live and _screen.acquire(blocking=False)
+        self._started = self._shown_at = self._clock.monotonic()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._show(ended=True, broken=error is not None)
+        if self._live:
+            self._live = False
+            _screen.release()
+
+    def update(self, standing: Standing) -> None:
+        """Take new numbers; cheap enough to be called for every record."""
+        self._standing = standing
+        self.tick()
+
+    def add(self, done: int, *, unresolved: int = 0) -> None:
+        """Count some more as done."""
+        now = self._standing
+        self.update(replace(now, done=now.done + done, unresolved=now.unresolved + unresolved))
+
+    def tick(self) -> None:
+        """Show the numbers if it is time to."""
+        every = _LIVE_EVERY if self._live else _PLAIN_EVERY
+        if self._clock.monotonic() - self._shown_at >= every:
+            self._show()
+
+    async def ticking(self) -> None:
+        """Tick until cancelled: slow calls are no reason for silence."""
+        while True:
+            await self._clock.sleep(1.0)
+            self.tick()
+
+    def say(self, message: str) -> None:
+        """Write a line of its own, above the live one."""
+        erase = _ERASE if self._live and self._shown else ""
+        self._stream.write(f"{erase}{plain(message)}\n{self._shown if self._live else ''}")
+        self._stream.flush()
+
+    def _show(self, *, ended: bool = False, broken: bool = False) -> None:
+        self._shown_at = self._clock.monotonic()
+        seconds = self._shown_at - self._started
+        text = describe(self._what, self._standing, seconds, unit=self._unit, ended=ended)
+        if broken:
+            text += ", stopped"
+        if self._live:
+            self._shown = "" if ended else plain(text, _columns(self._stream) - 1)
+            self._stream.write(_ERASE + (text + "\n" if ended else self._shown))
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def describe(
+    what: str, standing: Standing, seconds: float, *, unit: str = "records", ended: bool = False
+) -> str:
+    """Return one line: `judging 1,200 of 6,046 records (19 %), 113/s, 43 s left, …`."""
+    done, total = standing.done, standing.total
+    parts = [f"{what} {done:,}" + (f" of {total:,} {unit}" if total is not None else f" {unit}")]
+    if total:
+        # Rounded down: 100 % is said of what is really done.
+        parts[0] += f" ({done * 100 // total} %)"
+    rate = done / seconds if seconds > 0 else 0.0
+    if rate:
+        parts.append(f"{_rate(rate)}/s")
+    if ended:
+        parts.append(duration(seconds))
+    elif rate and total is not None and seconds >= 1:
+        parts.append(f"{duration((total - done) / rate)} left")
+    parts.append(f"{standing.unresolved:,} unresolved")
+    if standing.calls:
+        cost = standing.cost
+        priced = "price unknown" if cost is None else f"{cost:.4f} USD"
+        parts += [f"{standing.calls:,} calls", priced]
+    if standing.note:
+        parts.append(plain(standing.note, 60))
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people: `0.4 s`, `43 s`, `12 min 5 s`, `3 h 4 min`."""
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:  # a stream without a descriptor has no size
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
