@@ -45,6 +45,8 @@ class Estimate:
     tokens: int
     usd: Decimal | None
     """None when the price is unknown."""
+    calls: int = 1
+    """0 for a further try of a call that was counted before."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -103,7 +105,7 @@ class CapsAllowance:
             full = self._obstacle(estimate)
             if full is not None:
                 return full
-            self._held_calls += 1
+            self._held_calls += estimate.calls
             self._held_tokens += estimate.tokens
             self._held_usd += estimate.usd or 0
             return Reservation(estimate=estimate)
@@ -114,7 +116,7 @@ class CapsAllowance:
             self._let_go(reservation)
             used = estimate.tokens if tokens is None else tokens
             paid = (estimate.usd or Decimal(0)) if usd is None else usd
-            self._calls += 1
+            self._calls += estimate.calls
             self._tokens += used
             self._usd += paid
             over_tokens = used > estimate.tokens
@@ -133,7 +135,7 @@ class CapsAllowance:
         if not reservation.open:
             raise ValidationError("a reservation is settled or released once, not twice")
         reservation.open = False
-        self._held_calls -= 1
+        self._held_calls -= reservation.estimate.calls
         self._held_tokens -= reservation.estimate.tokens
         self._held_usd -= reservation.estimate.usd or 0
 
@@ -146,8 +148,9 @@ class CapsAllowance:
             return Full(halted=self._overrun, final=True)
         if now - self._started >= caps.seconds:
             return Full(halted=self._halted("seconds", f"{caps.seconds:g} s"), final=True)
-        if self._calls + self._held_calls + 1 > caps.calls:
-            return Full(halted=self._halted("calls", f"{caps.calls:,}"), final=True)
+        if estimate.calls and self._calls + self._held_calls + estimate.calls > caps.calls:
+            final = self._calls + estimate.calls > caps.calls
+            return Full(halted=self._halted("calls", f"{caps.calls:,}"), final=final)
         if self._tokens + self._held_tokens + estimate.tokens > caps.tokens:
             final = self._tokens + estimate.tokens > caps.tokens
             return Full(halted=self._halted("tokens", f"{caps.tokens:,}"), final=final)

@@ -12,20 +12,29 @@ __all__ = ["check_window", "invoke"]
 # A reported prompt below this share of its own words was cut by the server; some tokenizers
 # merge frequent word pairs, so the share leaves room for them.
 _CUT_SHARE = 0.8
+# Tokens a character from which on a prompt looks whole: counting its words would cost more than
+# the rest of the call.
+_DENSE = 0.2
 # Short prompts are never cut and the ratio is noise there.
 _CUT_FLOOR = 256
 
 
-def check_window(model: Model, request: ModelRequest, prompt_tokens: int) -> None:
+def check_window(
+    model: Model, request: ModelRequest, prompt_tokens: int, *, exact: bool = False
+) -> None:
     """Refuse a request that the model's known window cannot hold: prompt + reserve <= window.
 
-    `prompt_tokens` is an upper estimate; a model that counts exactly checks again by itself.
+    An estimate that is not `exact` is an upper one, so that only what is sure is refused: half of
+    it, or the words that stand in the prompt. A model that counts exactly checks again by itself.
 
     Raises:
-        ContextExceeded: even at half the estimate the prompt would not fit.
+        ContextExceeded: the prompt and the reserve do not fit.
     """
     window = model.info.context_window
-    if window is None or prompt_tokens // 2 + request.max_tokens <= window:
+    if window is None or prompt_tokens + request.max_tokens <= window:
+        return
+    sure = prompt_tokens if exact else max(prompt_tokens // 2, at_least(request))
+    if sure + request.max_tokens <= window:
         return
     raise ContextExceeded(
         f"a prompt of about {prompt_tokens:,} tokens and {request.max_tokens:,} reserved for the "
@@ -43,7 +52,7 @@ async def invoke(model: Model, request: ModelRequest) -> ModelReply:
     """
     reply = await model.generate(request)
     reported = reply.usage.prompt
-    if reported is not None and reported >= _CUT_FLOOR:
+    if reported is not None and reported >= _CUT_FLOOR and reported < _letters(request) * _DENSE:
         words = at_least(request)
         if reported < words * _CUT_SHARE:
             raise PromptCut(
@@ -52,3 +61,7 @@ async def invoke(model: Model, request: ModelRequest) -> ModelReply:
                 hint="raise the server's context length or use fewer items a window (--window)",
             )
     return reply
+
+
+def _letters(request: ModelRequest) -> int:
+    return sum([len(message.content) for message in request.messages])

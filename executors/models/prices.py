@@ -56,10 +56,10 @@ def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
     """Return the cost in USD; None when the price or a tier that matters is unknown."""
     if price is None or usage.input is None or usage.output is None:
         return None
-    tiers = (
-        (usage.input, price.input),
-        (usage.cache_read or 0, price.input if price.cache_read is None else price.cache_read),
-        (usage.cache_write or 0, price.input if price.cache_write is None else price.cache_write),
-        (usage.output, price.output),
-    )
-    return sum((Decimal(n) * rate for n, rate in tiers), Decimal(0)) / _MILLION
+    total = usage.input * price.input + usage.output * price.output
+    if usage.cache_read:
+        total += usage.cache_read * (price.input if price.cache_read is None else price.cache_read)
+    if usage.cache_write:
+        rate = price.input if price.cache_write is None else price.cache_write
+        total += usage.cache_write * rate
+    return total / _MILLION

@@ -1,0 +1,40 @@
+"""The key of a model call: a hash of everything that decides its answer."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from executors.ids import ContentKey
+from executors.messages import ModelRequest
+from executors.models.base import ModelInfo
+
+__all__ = ["call_key"]
+
+_digests: dict[ModelInfo, blake2b] = {}
+
+
+def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey:
+    """Hash model, parameters, messages and the caller's sample ordinal; 128 bits as hex.
+
+    Concurrency, paths, keys and code are left out: they change nothing that a model reads. Each
+    part carries its length, so that no two different requests meet.
+    """
+    parts = [
+        repr((request.max_tokens, request.temperature, request.seed, request.top_logprobs)),
+        repr((request.stop, ordinal)),
+        request.schema.canonical if request.schema else "",
+    ]
+    for message in request.messages:
+        parts += (message.role, message.content)
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    digest = _model_digest(info).copy()
+    digest.update(text.encode("utf-8", "surrogatepass"))
+    return ContentKey(digest.hexdigest())
+
+
+def _model_digest(info: ModelInfo) -> blake2b:
+    found = _digests.get(info)
+    if found is None:
+        text = repr((info.origin, info.provider, info.name, info.identity))
+        found = _digests[info] = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    return found

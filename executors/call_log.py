@@ -1,0 +1,134 @@
+"""The events of one model call: each start has exactly one end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from executors.clock import Clock
+from executors.errors import Halted, InternalError, ModelError
+from executors.events import CallFailed, CallFinished, CallStarted, Emit, Retried, Warned
+from executors.ids import ContentKey, NodeId
+from executors.messages import CallRole, ModelReply
+from executors.secrets import scrub
+
+__all__ = ["Answer", "CallLog"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A reply with what it cost. `cost` is None when the price or the usage is unknown."""
+
+    reply: ModelReply
+    key: ContentKey
+    cost: Decimal | None
+    attempts: int
+    """Requests that it took; 0 when it came from a journal or an identical call in flight."""
+    source: Literal["paid", "shared", "journal"]
+
+
+class CallLog:
+    """Emits what happens to one call."""
+
+    __slots__ = ("_clock", "_emit", "_key", "_model", "_node", "_role")
+
+    def __init__(
+        self, emit: Emit, clock: Clock, *, key: ContentKey, model: str, role: CallRole, node: NodeId
+    ) -> None:
+        self._emit = emit
+        self._clock = clock
+        self._key = key
+        self._model = model
+        self._role: CallRole = role
+        self._node = node
+
+    def started(self) -> None:
+        """The call got its reservation and leaves."""
+        self._emit(
+            CallStarted(
+                node=self._node,
+                at=self._clock.now(),
+                key=self._key,
+                role=self._role,
+                model=self._model,
+            )
+        )
+
+    def retried(self, attempt: int, error: ModelError, wait: float) -> None:
+        """A try failed, and another follows after `wait` seconds."""
+        self._emit(
+            Retried(
+                node=self._node,
+                at=self._clock.now(),
+                key=self._key,
+                attempt=attempt,
+                error=error.code,
+                wait=wait,
+                possibly_paid=error.maybe_paid,
+            )
+        )
+
+    def finished(self, answer: Answer, seconds: float) -> None:
+        """The call was answered and settled."""
+        self._emit(
+            CallFinished(
+                node=self._node,
+                at=self._clock.now(),
+                key=self._key,
+                role=self._role,
+                model=self._model,
+                stop=answer.reply.stop,
+                usage=answer.reply.usage,
+                cost=answer.cost,
+                attempts=answer.attempts,
+                seconds=seconds,
+                source=answer.source,
+            )
+        )
+
+    def failed(
+        self, error: BaseException, *, attempts: int, possibly_paid: bool, seconds: float
+    ) -> None:
+        """The call ended without an answer."""
+        code, message = _named(error)
+        self._emit(
+            CallFailed(
+                node=self._node,
+                at=self._clock.now(),
+                key=self._key,
+                role=self._role,
+                model=self._model,
+                error=code,
+                message=scrub(message),
+                attempts=attempts,
+                seconds=seconds,
+                possibly_paid=possibly_paid,
+            )
+        )
+
+    def refused(self, error: ModelError | Halted) -> None:
+        """The call ended without a request of its own; a halt is no failure of the call."""
+        if isinstance(error, ModelError):
+            self.failed(error, attempts=0, possibly_paid=False, seconds=0.0)
+
+    def overrun(self) -> None:
+        """The call used more than was reserved for it."""
+        self._emit(
+            Warned(
+                node=self._node,
+                at=self._clock.now(),
+                code="overrun",
+                message="a call used more than the worst case that was reserved for it",
+            )
+        )
+
+
+def _named(error: BaseException) -> tuple[str, str]:
+    match error:
+        case ModelError() | Halted():
+            return error.code, error.what
+        case Exception():
+            return InternalError.code, f"{type(error).__name__}: {error}"
+        case _:
+            return "cancelled", "cancelled"

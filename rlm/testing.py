@@ -1,0 +1,57 @@
+"""Public fakes for tests of your own: a scripted model, a misbehaving server, a virtual clock.
+
+Nothing here reaches beyond loopback.
+"""
+
+from __future__ import annotations
+
+from executors.clock import VirtualClock
+from executors.models.fake_acts import (
+    Act,
+    Close,
+    Completion,
+    Hold,
+    Received,
+    Reply,
+    Reset,
+    Steps,
+    comments_for_ever,
+    cut_short,
+    drip,
+    error_event,
+    headers_only,
+    held_after_done,
+    rate_limited,
+    refused_parameter,
+    silent,
+    sse,
+)
+from executors.models.fake_server import FakeServer, Script
+from executors.models.scripted import ModelScript, ScriptedModel, ScriptExhausted
+
+__all__ = [
+    "Act",
+    "Close",
+    "Completion",
+    "FakeServer",
+    "Hold",
+    "ModelScript",
+    "Received",
+    "Reply",
+    "Reset",
+    "Script",
+    "ScriptExhausted",
+    "ScriptedModel",
+    "Steps",
+    "VirtualClock",
+    "comments_for_ever",
+    "cut_short",
+    "drip",
+    "error_event",
+    "headers_only",
+    "held_after_done",
+    "rate_limited",
+    "refused_parameter",
+    "silent",
+    "sse",
+]
