@@ -19,7 +19,23 @@ from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from executors.errors import InternalError, ValidationError
 
-__all__ = ["VOTES", "Codes", "Ledger", "Votes", "code_of_label", "fold_passes"]
+__all__ = [
+    "DISAGREE",
+    "EMPTY",
+    "FIRST_LABEL",
+    "LEFT_OUT",
+    "MATCHED",
+    "NEVER_JUDGED",
+    "NONE",
+    "NOT",
+    "UNRESOLVED",
+    "UNSURE",
+    "VOTES",
+    "Codes",
+    "Ledger",
+    "Votes",
+    "fold_passes",
+]
 
 Codes = NDArray[np.uint16]
 Votes = Literal["any", "majority", "all"]
@@ -38,11 +54,6 @@ DISAGREE: Final = "its parts were given different labels"
 NEVER_JUDGED: Final = "never judged: the run ended first"
 
 
-def code_of_label(index: int) -> int:
-    """Return the code of the `index`-th label of a OneOf."""
-    return FIRST_LABEL + index
-
-
 class Ledger:
     """Verdicts of the records of one corpus.
 
@@ -59,7 +70,7 @@ class Ledger:
         self.quotes: dict[int, Quote] = {}
         self.reasons: list[str] = ["", NEVER_JUDGED, DISAGREE]
         self._codes: Codes = np.zeros((passes, size), dtype=np.uint16)
-        self._label_codes = {label: code_of_label(i) for i, label in enumerate(labels)}
+        self._label_codes = {label: FIRST_LABEL + i for i, label in enumerate(labels)}
         self._reason_codes = {reason: i for i, reason in enumerate(self.reasons)}
         self._reason_of: NDArray[np.uint16] | None = None
         self._probability: NDArray[np.float32] | None = None

@@ -14,6 +14,7 @@ from corpus.ledger import (
     FIRST_LABEL,
     LEFT_OUT,
     MATCHED,
+    NEVER_JUDGED,
     NOT,
     UNRESOLVED,
     UNSURE,
@@ -21,12 +22,13 @@ from corpus.ledger import (
     Ledger,
     Votes,
 )
-from corpus.records import RecordState
+from corpus.records import Record, RecordState
 from corpus.spool import Spool
 from corpus.verdicts import Quote
 
 __all__ = ["Ids", "Ranked", "Ranking", "Row", "Tally", "assemble", "tally"]
 
+_READ_AHEAD: Final = 1_024
 _STATES: Final[dict[int, RecordState]] = {
     NOT: "not_matched",
     UNSURE: "unsure",
@@ -61,8 +63,9 @@ class Ids(Sequence[str]):
         return self._spool.id(int(self.ordinals[index]))
 
     def __iter__(self) -> Iterator[str]:
-        for ordinal in self.ordinals.tolist():
-            yield self._spool.id(ordinal)
+        for start in range(0, len(self.ordinals), _READ_AHEAD):
+            some = self.ordinals[start : start + _READ_AHEAD].tolist()
+            yield from (record.id for record in self._spool.read(some))
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(id_) for id_ in self[:5])
@@ -147,19 +150,25 @@ class Tally:
 
     def rows(self) -> Iterator[Row]:
         """Yield how each record came out, in corpus order."""
-        judged = self.spool.representative
-        for ordinal, code in enumerate(self.codes.tolist()):
-            source = int(judged[ordinal])
-            yield Row(
-                ordinal=ordinal,
-                id=self.spool.id(ordinal),
-                where=self.spool.where(ordinal),
-                state=_state(code),
-                label=self.ledger.labels[code - FIRST_LABEL] if code >= FIRST_LABEL else None,
-                probability=self.ledger.probability(source),
-                reason=self.reason(ordinal),
-                quote=self.ledger.quotes.get(source) if code == MATCHED or code >= 16 else None,
-            )
+        for start in range(0, self.records, _READ_AHEAD):
+            batch = range(start, min(start + _READ_AHEAD, self.records))
+            for ordinal, record in zip(batch, self.spool.read(batch), strict=True):
+                yield self._row(ordinal, record)
+
+    def _row(self, ordinal: int, record: Record) -> Row:
+        code = int(self.codes[ordinal])
+        judged = int(self.spool.representative[ordinal])
+        label = self.ledger.labels[code - FIRST_LABEL] if code >= FIRST_LABEL else None
+        return Row(
+            ordinal=ordinal,
+            id=record.id,
+            where=record.where,
+            state=_state(code),
+            label=label,
+            probability=self.ledger.probability(judged),
+            reason=self.reason(ordinal),
+            quote=self.ledger.quotes.get(judged) if _state(code) == "matched" else None,
+        )
 
     def reason(self, ordinal: int) -> str:
         """Return why a record is in its state; "" where its verdict says it all."""
@@ -172,7 +181,7 @@ class Tally:
             return "no text"
         if code not in (UNSURE, UNRESOLVED):
             return ""
-        return self.ledger.reason(source) or "never judged: the run ended first"
+        return self.ledger.reason(source) or NEVER_JUDGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,12 +212,8 @@ class Ranking:
             score = float(self.scores[ordinal])
             if np.isnan(score):
                 return
-            yield Ranked(
-                rank=rank,
-                id=self.spool.id(ordinal),
-                where=self.spool.where(ordinal),
-                score=score,
-            )
+            record = self.spool.record(ordinal)
+            yield Ranked(rank=rank, id=record.id, where=record.where, score=score)
 
 
 def tally(
@@ -228,7 +233,7 @@ def tally(
     person = person or {}
     judged = ledger.codes(votes)
     codes = judged[spool.representative]
-    codes[spool.is_empty.astype(np.bool_)] = EMPTY
+    codes[spool.is_empty] = EMPTY
     for ordinal, (code, _) in person.items():
         codes[ordinal] = code
     by_person = {ordinal: who for ordinal, (_, who) in person.items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus.events import WindowFinished
 from corpus.judges.base import Judge, Window
@@ -19,7 +20,7 @@ from executors.errors import Halted, InternalError, RlmError
 from executors.events import Emit
 from executors.ids import NodeId, child_of
 
-__all__ = ["OnWindow", "Scan", "scan"]
+__all__ = ["OnWindow", "Scan", "distinct", "scan"]
 
 OnWindow = Callable[[Window, int], None]
 """Called after each window with the number of its items that stayed unresolved."""
@@ -60,10 +61,10 @@ async def scan(
         await pull(source, judge.judge, cap=plan.cap, settle=settle)
 
 
-def distinct(spool: Spool) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def distinct(spool: Spool) -> NDArray[np.uint32]:
     """Return the ordinals that need a verdict: the first of each text, where there is a text."""
     own = np.arange(len(spool), dtype=np.uint32)
-    return own[(spool.representative == own) & ~spool.is_empty.astype(np.bool_)]
+    return own[(spool.representative == own) & ~spool.is_empty]
 
 
 class _Settle:
