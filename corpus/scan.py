@@ -16,11 +16,22 @@ from corpus.verdicts import Unresolved, Verdict
 from corpus.windows import Cut, windows
 from executors.clock import Clock
 from executors.engine.local import Done, Failed, Result, pull
-from executors.errors import Halted, InternalError, RlmError
+from executors.errors import (
+    AuthError,
+    Halted,
+    InternalError,
+    ModelError,
+    ModelUnusable,
+    RequestRejected,
+    RlmError,
+)
 from executors.events import Emit
 from executors.ids import NodeId, child_of
 
 __all__ = ["OnWindow", "Scan", "distinct", "scan"]
+
+# Windows in a row whose calls failed, after all their tries, before a scan gives the model up.
+_PATIENCE = 50
 
 OnWindow = Callable[[Window, int], None]
 """Called after each window with the number of its items that stayed unresolved."""
@@ -52,12 +63,20 @@ async def scan(
     A window whose judge raises is left unresolved, with the error as its reason; the others go on.
 
     Raises:
-        Halted: a bound was reached; the ledger holds all that was judged until then.
+        Halted: a bound was reached, or the model cannot serve (ModelUnusable); the ledger holds
+            all that was judged until then.
     """
     todo = distinct(spool)
     for pass_index in range(plan.passes):
         source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
-        settle = _Settle(ledger, child_of(node, pass_index), emit, clock, on_window)
+        settle = _Settle(
+            ledger,
+            node=child_of(node, pass_index),
+            emit=emit,
+            clock=clock,
+            on_window=on_window,
+            patience=max(_PATIENCE, 4 * plan.cap),
+        )
         await pull(source, judge.judge, cap=plan.cap, settle=settle)
 
 
@@ -68,16 +87,20 @@ def distinct(spool: Spool) -> NDArray[np.uint32]:
 
 
 class _Settle:
-    """Takes the result of each window into the ledger."""
+    """Takes the result of each window into the ledger, and stops a scan that cannot succeed."""
 
     def __init__(
         self,
         ledger: Ledger,
+        *,
         node: NodeId,
         emit: Emit,
         clock: Clock,
         on_window: OnWindow | None,
+        patience: int,
     ) -> None:
+        self._patience = patience
+        self._in_a_row = 0
         self._ledger = ledger
         self._node = node
         self._emit = emit
@@ -110,6 +133,18 @@ class _Settle:
         )
         if self._on_window is not None:
             self._on_window(window, left)
+        self._weigh(result)
+
+    def _weigh(self, result: Result[Window, Sequence[Verdict]]) -> None:
+        """Raise once calls fail in a row for a cause that the next call will share."""
+        error = result.error if isinstance(result, Failed) else None
+        if not isinstance(error, ModelError) or isinstance(error, RequestRejected):
+            # A rejected request speaks of its own items alone.
+            self._in_a_row = 0 if error is None else self._in_a_row
+            return
+        self._in_a_row += 1
+        if isinstance(error, AuthError) or self._in_a_row >= self._patience:
+            raise ModelUnusable(last=error, failures=self._in_a_row)
 
     def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
         if len(verdicts) != len(window.items):

@@ -26,6 +26,7 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   ├── MalformedReply      a 200 that is not what the protocol promises
 │   └── PromptCut           the server counted fewer tokens than the prompt has words
 ├── Halted                  a control signal: a bound said stop; names bound and scope
+│   └── ModelUnusable       the model cannot serve this run at all; .last holds its error
 └── InternalError           ours: please report
 """
 
@@ -50,6 +51,7 @@ __all__ = [
     "MalformedReply",
     "MissingExtra",
     "ModelError",
+    "ModelUnusable",
     "NotEncodable",
     "PromptCut",
     "RateLimited",
@@ -355,6 +357,24 @@ class Halted(RlmError):
         self.bound = bound
         self.scope = scope
         self.limit = limit
+
+
+class ModelUnusable(Halted):
+    """The model cannot serve this run at all: to go on would only repeat the same failure.
+
+    Args:
+        last: the error that says so.
+        failures: calls in a row that failed.
+    """
+
+    code = "model-unusable"
+    fault = "world"
+
+    def __init__(self, *, last: ModelError, failures: int) -> None:
+        super().__init__(bound="failures", scope="run", limit=str(failures), hint=last.hint)
+        self.what = f"stopped after {failures} failed call(s) in a row: {last.what}"
+        self.where = last.where
+        self.last = last
 
 
 class InternalError(RlmError):

@@ -51,7 +51,7 @@ async def pull(
         items: read one at a time, each only when a worker is free.
         work: what to do; its exceptions become `Failed` values.
         cap: workers, at least 1.
-        settle: called once an item on the loop's thread.
+        settle: called once an item on the loop's thread; it may raise Halted to stop the pulling.
 
     Raises:
         Halted: a bound was reached.
@@ -65,15 +65,9 @@ async def pull(
             if not found:
                 return
             try:
-                value = await work(item)
+                settle(await _tried(item, work, halts))
             except Halted as halt:
                 halts.append(halt)
-                settle(Failed(item=item, error=halt))
-                return
-            except Exception as error:  # noqa: BLE001 - the boundary: one bad item never ends its siblings
-                settle(Failed(item=item, error=error))
-            else:
-                settle(Done(item=item, value=value))
 
     try:
         async with anyio.create_task_group() as group:
@@ -83,6 +77,16 @@ async def pull(
         raise errors.exceptions[0] from None
     if halts:
         raise halts[0]
+
+
+async def _tried(item: T, work: Callable[[T], Awaitable[R]], halts: list[Halted]) -> Result[T, R]:
+    try:
+        return Done(item=item, value=await work(item))
+    except Halted as halt:
+        halts.append(halt)
+        return Failed(item=item, error=halt)
+    except Exception as error:  # noqa: BLE001 - the boundary: one bad item never ends its siblings
+        return Failed(item=item, error=error)
 
 
 class _Source(Generic[T]):

@@ -19,7 +19,14 @@ from corpus.tally_file import load_tally, save_tally
 from corpus.verdicts import Matched, NotMatched, Quote, Unsure, Verdict
 from corpus.windows import Cut
 from executors.clock import VirtualClock
-from executors.errors import Halted, InternalError, ServerFault
+from executors.errors import (
+    AuthError,
+    ContextExceeded,
+    Halted,
+    InternalError,
+    ModelUnusable,
+    ServerFault,
+)
 from executors.events import Event
 from executors.ids import NodeId, content_key
 
@@ -220,3 +227,34 @@ def test_the_six_states_always_add_up(
         assert low <= true <= high
 
     anyio.run(run)
+
+
+async def test_a_refused_key_ends_the_scan_at_once(tmp_path: Path) -> None:
+    def refused(_: str) -> Verdict:
+        raise AuthError("401: no such key")
+
+    judge = Judge(refused)
+    spool = await spooled(map(str, range(400)), tmp_path)
+    with pytest.raises(ModelUnusable, match="no such key"):
+        await counted(spool, judge, cap=2)
+    assert len(judge.windows) <= 3
+
+
+async def test_a_dead_server_ends_the_scan_before_every_window_was_tried(tmp_path: Path) -> None:
+    def dead(_: str) -> Verdict:
+        raise ServerFault("503")
+
+    judge = Judge(dead)
+    spool = await spooled(map(str, range(4_000)), tmp_path)
+    with pytest.raises(ModelUnusable, match="50 failed"):
+        await counted(spool, judge, cap=2)
+    assert len(judge.windows) <= 52
+
+
+async def test_rejected_requests_speak_of_their_own_items_alone(tmp_path: Path) -> None:
+    def long(text: str) -> Verdict:
+        raise ContextExceeded(f"{len(text)} is too long")
+
+    judge = Judge(long)
+    result, _ = await counted(await spooled(map(str, range(400)), tmp_path), judge, passes=1)
+    assert result.states["unresolved"] == 400
