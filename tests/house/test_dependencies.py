@@ -36,8 +36,11 @@ def imports(node: ast.AST, *, inside: bool = False) -> Iterator[tuple[str, bool]
                 yield from ((alias.name.split(".")[0], inside) for alias in names)
             case ast.ImportFrom(module=str(module), level=0):
                 yield module.split(".")[0], inside
+            case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
+                yield name.split(".")[0], True
             case _:
-                yield from imports(child, inside=True)
+                pass
+        yield from imports(child, inside=True)
 
 
 def used() -> dict[str, set[tuple[str, bool]]]:
@@ -46,7 +49,7 @@ def used() -> dict[str, set[tuple[str, bool]]]:
     installed = packages_distributions()
     for file in (f for package in PACKAGES for f in (ROOT / package).rglob("*.py")):
         for name, late in imports(ast.parse(file.read_text(encoding="utf-8"))):
-            if name not in sys.stdlib_module_names and name not in PACKAGES:
+            if name not in {*sys.stdlib_module_names, *PACKAGES, "_typeshed"}:
                 owner = KNOWN.get(name) or installed.get(name, [name])[0]
                 found[canonicalize_name(owner)].add((file.relative_to(ROOT).as_posix(), late))
     return found
