@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Part", "Record", "RecordState"]
+__all__ = ["Part", "Record", "RecordState", "is_blank"]
 
 RecordState = Literal["matched", "not_matched", "unsure", "unresolved", "empty", "left_out"]
 """How a record comes out of a count; each record comes out exactly once."""
+
+
+# Unicode's white space, soft hyphen, zero-width and direction marks, variation selectors.
+_BLANK = re.compile(
+    r"[\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]*"
+)
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing at all."""
+    return _BLANK.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +34,8 @@ class Record:
 
     @property
     def empty(self) -> bool:
-        """Nothing to judge: no character but white space and zero-width ones."""
-        return not self.text.strip(" \t\r\n\v\f\u00a0\u200b\u200c\u200d\u2060\ufeff\u3000")
+        """Nothing to judge: no character but white space and those that show nothing."""
+        return is_blank(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

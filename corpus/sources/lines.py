@@ -9,11 +9,14 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from corpus.sources.base import SourceWarnings
-from corpus.sources.origin import Origin, unpacking
+from corpus.sources.origin import Origin, copied, unpacking
 from executors.errors import SourceError, ValidationError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = ["Decoder", "detect_encoding", "numbered", "require_encoding", "text_lines"]
 
@@ -165,11 +168,10 @@ class _Recoded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         while not self._ready and not self._done:
             self._fill()
-        taken = min(len(buffer), len(self._ready))
-        buffer[:taken] = self._ready[:taken]
+        taken = copied(self._ready, buffer)
         self._ready = self._ready[taken:]
         return taken
 

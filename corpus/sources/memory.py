@@ -11,6 +11,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from functools import partial
 from itertools import chain, islice
@@ -29,6 +30,9 @@ Item = Record | str | tuple[object, object] | Mapping[str, object]
 """What one record may be given as; a plain text gets its position as its id."""
 
 Opener = Callable[[], Iterable[Item] | AsyncIterable[Item] | Awaitable[object]]
+
+
+_PAIR = Columns(id="id", texts=("text",), said=())
 
 
 class _Maker:
@@ -50,6 +54,7 @@ class _Maker:
         self.warnings = SourceWarnings()
         self.complaints = Complaints(self.warnings, options.on_bad)
         self._intake = Intake(self.columns, self.warnings, self.complaints)
+        self._pairs = Intake(_PAIR, self.warnings, self.complaints)
 
     def info(self) -> SourceInfo:
         return SourceInfo(
@@ -62,19 +67,16 @@ class _Maker:
 
     def record(self, item: object, position: int) -> Record | None:
         where = f"item {position}"
-        match item:
-            case Record():
-                return self._made(item.id, item.text, item.where or where)
-            case str():
-                return self._made(str(position), item, where)
-            case (_, _):
-                id_, text = cast("tuple[object, object]", item)
-                return self._pair.record({"id": id_, "text": text}, where, "")
-            case Mapping() if self.columns.texts:
-                row = cast("Mapping[str, object]", item)
-                return self._intake.record(row, where, str(position))
-            case _:
-                pass
+        if isinstance(item, Record):
+            return self._made(item.id, item.text, item.where or where)
+        if isinstance(item, str):
+            return self._made(str(position), item, where)
+        row = _row_of(item)
+        if row is not None and self.columns.texts:
+            return self._intake.record(row, where, str(position))
+        pair = _pair_of(item)
+        if pair is not None:
+            return self._pairs.record(pair, where, "")
         self._refuse(item, where)
         return None
 
@@ -85,11 +87,6 @@ class _Maker:
             "give texts, (id, text) pairs, mappings or records",
         )
 
-    @property
-    def _pair(self) -> Intake:
-        columns = Columns(id="id", texts=("text",), said=())
-        return Intake(columns, self.warnings, self.complaints)
-
     def _made(self, id_: str, text: str, where: str) -> Record:
         if "\0" in text:
             self.warnings.add("nul-characters", where)
@@ -98,6 +95,17 @@ class _Maker:
             text=encodable(text, self.warnings, where),
             where=where,
         )
+
+
+def _row_of(item: object) -> Mapping[str, object] | None:
+    return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
+
+
+def _pair_of(item: object) -> dict[str, object] | None:
+    if not isinstance(item, tuple | list):
+        return None
+    pair = cast("Sequence[object]", item)
+    return {"id": pair[0], "text": pair[1]} if len(pair) == 2 else None
 
 
 def _say(head: list[Item]) -> str:

@@ -59,7 +59,7 @@ def open_source(
     if isinstance(source, Mapping):
         return MemorySource(cast("Mapping[str, str]", source).items(), options)
     if isinstance(source, Iterable):
-        return MemorySource(cast("Iterable[Item]", source), options)  # type: ignore[redundant-cast]
+        return MemorySource(cast("Iterable[Item]", cast("object", source)), options)
     return AsyncMemorySource(source, options)
 
 

@@ -9,11 +9,14 @@ import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from executors.errors import SourceError
 
-__all__ = ["FileOrigin", "Origin", "StreamOrigin", "standard_input"]
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["FileOrigin", "Origin", "StreamOrigin", "copied", "standard_input", "unpacking"]
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -138,6 +141,14 @@ def unpacking(name: str) -> Generator[None]:
         raise SourceError(f"{name!r} cannot be read: {error.strerror or error}") from error
 
 
+def copied(chunk: bytes, buffer: WriteableBuffer) -> int:
+    """Copy as much of the chunk as the buffer takes; return how much that was."""
+    view = memoryview(buffer)
+    taken = min(view.nbytes, len(chunk))
+    view[:taken] = chunk[:taken]
+    return taken
+
+
 def _cannot_open(path: str, error: OSError) -> SourceError:
     return SourceError(
         f"cannot open {path!r}: {error.strerror or error}",
@@ -155,7 +166,7 @@ class _Gzip(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         return self._file.readinto(buffer)
 
     def close(self) -> None:
@@ -181,12 +192,11 @@ class _Zstd(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         while not self._ready:
             if not self._fill():
                 return 0
-        taken = min(len(buffer), len(self._ready))
-        buffer[:taken] = self._ready[:taken]
+        taken = copied(self._ready, buffer)
         self._ready = self._ready[taken:]
         return taken
 
@@ -216,17 +226,15 @@ class _Chained(io.RawIOBase):
     """A head that was read already, then the stream; leaves the stream open."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        self._head = memoryview(head)
+        self._head = head
         self._stream = stream
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        chunk = self._head[: len(buffer)]
-        if chunk:
-            self._head = self._head[len(chunk) :]
-        else:
-            chunk = memoryview(self._stream.read(len(buffer)))
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if not self._head:
+            return copied(self._stream.read(memoryview(buffer).nbytes), buffer)
+        taken = copied(self._head, buffer)
+        self._head = self._head[taken:]
+        return taken
