@@ -85,13 +85,14 @@ class Exchange:
         self._now = asyncio.get_running_loop().time
         self._end = self._now() + bounds.total
         self._phase: _Phase = "headers"
-        self._scope = anyio.CancelScope()
+        self._scope = anyio.CancelScope(
+            deadline=min(self._end, self._now() + bounds.connect + bounds.headers)
+        )
         self._size = 0
 
     async def run(
         self, transport: httpx.AsyncBaseTransport, request: httpx.Request, feed: Feed | None
     ) -> HttpReply | None:
-        self._expect("headers", self._bounds.connect + self._bounds.headers)
         try:
             with self._scope:
                 response = await transport.handle_async_request(request)
@@ -149,8 +150,11 @@ class Exchange:
             )
 
     def _expect(self, phase: _Phase, seconds: float) -> None:
+        """Set the bound of what comes next; the same bound again within a hundredth of it stays."""
+        deadline = min(self._end, self._now() + seconds)
+        if phase != self._phase or deadline - self._scope.deadline > seconds / 100:
+            self._scope.deadline = deadline
         self._phase = phase
-        self._scope.deadline = min(self._end, self._now() + seconds)
 
     def _expired(self) -> ModelError:
         bounds = self._bounds

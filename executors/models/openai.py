@@ -119,7 +119,8 @@ class OpenAIModel:
         for sent in range(1, _MOST_REQUESTS + 1):
             used = self._dialect
             try:
-                return replace(await self._ask(request, used), requests=sent)
+                reply = await self._ask(request, used)
+                return reply if sent == 1 else replace(reply, requests=sent)
             except _Refused as refused:
                 learned = learn(used, refused.says, request)
                 if learned is None or sent == _MOST_REQUESTS:

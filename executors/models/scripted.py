@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import anyio.lowlevel
 
-from executors.clock import Clock
+from executors.clock import Clock, SystemClock
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
 from executors.usage import Usage
@@ -33,7 +33,7 @@ class ScriptedModel:
     Args:
         script: what to answer; see `ModelScript`.
         latency: seconds that each call takes on the clock.
-        clock: where the latency is slept; needed when there is one.
+        clock: where the latency is slept; None is the machine's.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ScriptedModel:
     ) -> None:
         self._turn = _as_function(script)
         self._latency = latency
-        self._clock = clock
+        self._clock = clock or SystemClock()
         self._info = ModelInfo(
             provider="scripted",
             name=name,
@@ -74,7 +74,7 @@ class ScriptedModel:
         self.in_progress += 1
         self.peak = max(self.peak, self.in_progress)
         try:
-            if self._clock is not None and self._latency > 0:
+            if self._latency > 0:
                 await self._clock.sleep(self._latency)
             else:
                 await anyio.lowlevel.checkpoint()

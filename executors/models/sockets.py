@@ -58,7 +58,9 @@ class SocketTransport(httpx.AsyncBaseTransport):
             response = await self._session.request(
                 request.method,
                 _parsed(str(request.url)),
-                headers=request.headers.multi_items(),
+                headers=[
+                    (k.decode("latin-1"), v.decode("latin-1")) for k, v in request.headers.raw
+                ],
                 data=await request.aread(),
                 allow_redirects=False,
                 proxy=self._proxy,
