@@ -28,12 +28,16 @@ from executors.models.fake_acts import (
 )
 from executors.models.fake_server import FakeServer, Script
 from executors.models.scripted import ModelScript, ScriptedModel, ScriptExhausted
+from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
 
 __all__ = [
     "Act",
     "Close",
     "Completion",
+    "Decide",
     "FakeServer",
+    "Fault",
+    "Faults",
     "Hold",
     "ModelScript",
     "Received",
@@ -50,6 +54,8 @@ __all__ = [
     "error_event",
     "headers_only",
     "held_after_done",
+    "judge_script",
+    "judge_server",
     "rate_limited",
     "refused_parameter",
     "silent",

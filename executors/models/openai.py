@@ -19,7 +19,15 @@ from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
 from executors.models.http import Bounds, HttpReply, Wire
 from executors.models.openai_errors import ServerSays, error_of_reply, read_error
-from executors.models.openai_wire import Dialect, LimitName, StreamFold, encode, learn, read_reply
+from executors.models.openai_wire import (
+    Dialect,
+    LimitName,
+    Part,
+    StreamFold,
+    encode,
+    read_reply,
+    refused_part,
+)
 from executors.models.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
 from executors.secrets import Secret
 
@@ -28,8 +36,13 @@ __all__ = ["STREAM_ABOVE", "OpenAIModel"]
 STREAM_ABOVE: Final = 21_333
 """Output tokens up to which a reply is awaited whole; from one more on it is streamed."""
 
-# The first, one without temperature, one with the other name for the output bound.
-_MOST_REQUESTS = 3
+# The first, one without temperature, one without a schema, one that bounds the output by the other
+# name.
+_MOST_REQUESTS = 4
+_LOSSES: Final[dict[Part, str]] = {
+    "temperature": "temperature: it is left out from now on",
+    "schema": "response schema: replies are no longer held to a form",
+}
 _JSON_HEADERS: Final = {
     "content-type": "application/json",
     "accept": "application/json",
@@ -53,7 +66,7 @@ class OpenAIModel:
     """A model behind a chat-completions server.
 
     Never retries, with one exception: a 400 that names a parameter which the server does not take
-    (a temperature, or the name of the output bound) is answered by the same request without it,
+    (a temperature, a response schema, the name of the output bound) is answered by the same request without it,
     once; the object remembers. `ModelReply.requests` counts both.
 
     Args:
@@ -122,11 +135,11 @@ class OpenAIModel:
                 reply = await self._ask(request, used)
                 return reply if sent == 1 else replace(reply, requests=sent)
             except _Refused as refused:
-                learned = learn(used, refused.says, request)
-                if learned is None or sent == _MOST_REQUESTS:
+                part = refused_part(used, refused.says, request)
+                if part is None or sent == _MOST_REQUESTS:
                     refused.error.attempts = sent
                     raise refused.error from None
-                self._adopt(learned)
+                self._do_without(part)
             except ModelError as error:
                 error.attempts = sent
                 raise
@@ -157,11 +170,13 @@ class OpenAIModel:
             raise _Refused(error, says)
         raise error
 
-    def _adopt(self, learned: Dialect) -> None:
-        """Remember what the server takes, and say so the first time."""
-        if self._dialect.temperature and not learned.temperature:
-            self._warn(f"{self._where} takes no temperature: it is left out from now on")
-        self._dialect = learned
+    def _do_without(self, part: Part) -> None:
+        """Remember what the server does not take; calls beside this one may know it already."""
+        if not self._dialect.takes(part):
+            return
+        self._dialect = self._dialect.without(part)
+        if part in _LOSSES:
+            self._warn(f"{self._where} takes no {_LOSSES[part]}")
 
     def _headers(self, stream: bool) -> dict[str, str]:
         headers = _STREAM_HEADERS if stream else _JSON_HEADERS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Literal, assert_never, cast
 
 import orjson
 
@@ -19,9 +19,20 @@ from executors.models.openai_errors import ServerSays, clipped, error_of_event
 from executors.models.sse import ServerEvent
 from executors.usage import Usage
 
-__all__ = ["Dialect", "LimitName", "StreamFold", "encode", "learn", "read_reply", "read_usage"]
+__all__ = [
+    "Dialect",
+    "LimitName",
+    "Part",
+    "StreamFold",
+    "encode",
+    "read_reply",
+    "read_usage",
+    "refused_part",
+]
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
+Part = Literal["temperature", "schema", "limit"]
+"""A part of a request that some servers refuse, and that an answer can do without."""
 
 _DONE = b"[DONE]"
 # How servers say that they do not take a parameter at all, as against a bad value of it.
@@ -53,16 +64,36 @@ class Dialect:
     """Whether the other name was the refused one."""
     temperature: bool = True
     """Whether it takes a temperature at all."""
+    schema: bool = True
+    """Whether it can be held to a schema; without, the prompt alone asks for a form."""
+
+    def takes(self, part: Part) -> bool:
+        """Whether the server has not yet refused a part."""
+        return not self.limit_fixed if part == "limit" else getattr(self, part) is True
+
+    def without(self, part: Part) -> Dialect:
+        """Return how to ask after a part was refused."""
+        match part:
+            case "temperature":
+                return replace(self, temperature=False)
+            case "schema":
+                return replace(self, schema=False)
+            case "limit":
+                return replace(self, limit=_OTHER[self.limit], limit_fixed=True)
+            case _:
+                assert_never(part)
 
 
-def learn(used: Dialect, says: ServerSays, request: ModelRequest) -> Dialect | None:
-    """Return how to ask instead after a 400; None when the request itself is wrong."""
+def refused_part(used: Dialect, says: ServerSays, request: ModelRequest) -> Part | None:
+    """Return what of a request a 400 does not take and we can do without; None for anything else."""
     if not _NOT_TAKEN.search(f"{says.code} {says.message}"):
         return None
     if request.temperature is not None and used.temperature and says.names("temperature"):
-        return replace(used, temperature=False)
+        return "temperature"
+    if request.schema is not None and used.schema and says.names("response_format"):
+        return "schema"
     if not used.limit_fixed and says.names(used.limit):
-        return replace(used, limit=_OTHER[used.limit], limit_fixed=True)
+        return "limit"
     return None
 
 
@@ -87,7 +118,7 @@ def encode(
         document["stop"] = request.stop
     if request.top_logprobs is not None:
         document |= {"logprobs": True, "top_logprobs": request.top_logprobs}
-    if request.schema is not None:
+    if request.schema is not None and dialect.schema:
         schema = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
         document["response_format"] = {"type": "json_schema", "json_schema": schema}
     if stream:
