@@ -69,5 +69,7 @@ class JudgeNoted(Event):
     """Items that were asked for a second time and then answered."""
     missing: int = 0
     """Items left without an answer; unresolved."""
+    items: tuple[str, ...] = ()
+    """Names of the first of these, at most 20."""
     snippet: str | None = None
     """Start of a reply that could not be read, scrubbed and clipped."""

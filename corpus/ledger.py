@@ -250,13 +250,15 @@ def fold_passes(rows: Codes, votes: Votes) -> Codes:
     all: every pass must say yes; one no is a no. Labels must be the same in every pass.
     """
     if len(rows) == 1:
-        return rows[0].copy()
+        alone: Codes = rows[0].copy()
+        return alone
     is_label = rows >= FIRST_LABEL
     if bool(is_label.any()):
         return _fold_label_passes(rows, is_label, votes)
     match votes:
         case "any":
-            return np.maximum.reduce(rows, axis=0).astype(np.uint16)
+            best: Codes = np.maximum.reduce(rows, axis=0).astype(np.uint16)
+            return best
         case "majority":
             half = len(rows) / 2
             return _choose(
@@ -289,7 +291,8 @@ def _fold_label_passes(rows: Codes, is_label: NDArray[np.bool_], votes: Votes) -
             first, won = _majority_label(rows, is_label)
         case _:
             raise ValidationError(f"votes={votes!r}", hint=f"choose one of {', '.join(VOTES)}")
-    return np.where(won, first, open_).astype(np.uint16)
+    codes: Codes = np.where(won, first, open_).astype(np.uint16)
+    return codes
 
 
 def _majority_label(rows: Codes, is_label: NDArray[np.bool_]) -> tuple[Codes, NDArray[np.bool_]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from executors.errors import ValidationError
 
-__all__ = ["OneOf", "Question", "YesNo", "as_question", "question_key"]
+__all__ = ["NO", "YES", "OneOf", "Question", "YesNo", "as_question", "classes_of", "question_key"]
 
 _MAX_LABELS = 200
+YES: Final = "yes"
+NO: Final = "no"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,17 @@ Question = YesNo | OneOf
 def as_question(question: str | Question) -> Question:
     """Return a typed question; plain text is a YesNo, verbatim."""
     return YesNo(text=question) if isinstance(question, str) else question
+
+
+def classes_of(question: Question) -> tuple[str, ...]:
+    """Return what a question tells apart: yes and no, or its labels."""
+    match question:
+        case YesNo():
+            return (YES, NO)
+        case OneOf():
+            return question.labels
+        case _:
+            assert_never(question)
 
 
 def question_key(question: Question) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ async def scan(
 def distinct(spool: Spool) -> NDArray[np.uint32]:
     """Return the ordinals that need a verdict: the first of each text, where there is a text."""
     own = np.arange(len(spool), dtype=np.uint32)
-    return own[(spool.representative == own) & ~spool.is_empty]
+    needed: NDArray[np.uint32] = own[(spool.representative == own) & ~spool.is_empty]
+    return needed
 
 
 class _Settle:

@@ -350,7 +350,7 @@ class Halted(RlmError):
     """
 
     code = "halted"
-    fault = "yours"
+    fault: ClassVar[Fault] = "yours"
 
     def __init__(self, *, bound: str, scope: str, limit: str, hint: str | None = None) -> None:
         super().__init__(f"halted: the {bound} bound of {scope} ({limit}) is reached", hint=hint)

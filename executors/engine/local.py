@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from executors.errors import Halted
+from executors.errors import Halted, ValidationError
 
 __all__ = ["Done", "Failed", "Result", "pull"]
 
@@ -55,7 +55,10 @@ async def pull(
 
     Raises:
         Halted: a bound was reached.
+        ValidationError: a cap below 1, which would do nothing of the work.
     """
+    if cap < 1:
+        raise ValidationError(f"cap={cap!r} lets no work through", hint="give 1 or more")
     source = _Source(items)
     halts: list[Halted] = []
 

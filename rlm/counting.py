@@ -1,0 +1,130 @@
+"""The front for `count`: how many records match, and which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+from corpus.judges.base import JudgeKind
+from corpus.ledger import Votes
+from corpus.questions import Question, as_question
+from corpus.results import Ranking, Tally
+from corpus.sources import SourceLike
+from executors.events import Event
+from executors.gate.allowance import Caps
+from executors.models.base import Model
+from executors.models.encoder import Encoder
+from executors.models.prices import PriceList
+from rlm.corpora import Corpus, open_corpus
+from rlm.counted import CountRun
+from rlm.labels import AskLabels
+from rlm.options import CountOptions, LabelsLike, OnDuplicate, Predicate
+from rlm.outcome import Completed, Incomplete
+from rlm.sync import sync_twin
+
+__all__ = ["CountOutcome", "count", "count_sync", "count_with"]
+
+CountOutcome: TypeAlias = Completed[Tally] | Incomplete[Tally | Ranking]
+
+
+async def count(
+    question: str | Question,
+    corpus: SourceLike | Corpus,
+    *,
+    model: str | Model | None = None,
+    key_env: str | None = None,
+    judge: JudgeKind | Predicate | None = None,
+    encoder: str | Encoder | None = None,
+    labels: LabelsLike | None = None,
+    positive: str | None = None,
+    ask_labels: AskLabels | None = None,
+    description: str | None = None,
+    terms: tuple[str, ...] = (),
+    passes: int = 2,
+    votes: Votes = "any",
+    window: int | None = None,
+    window_tokens: int = 6_000,
+    concurrency: int = 16,
+    quotes: bool = False,
+    caps: Caps | None = None,
+    prices: PriceList | None = None,
+    on_duplicate: OnDuplicate = "refuse",
+    run: str | os.PathLike[str] | None = None,
+    cache: bool = True,
+    on_event: Callable[[Event], None] | None = None,
+) -> CountOutcome:
+    """Count the records of a corpus that match a question. Every record is judged, code counts.
+
+    Args:
+        question: text is a yes/no question, asked verbatim; or `YesNo`, `OneOf`.
+        corpus: a path, a data frame, an iterable, or what `open_corpus` returned.
+        model: a spec such as "openai:gpt-x" or "openai+http://localhost:8000/v1:name", or a Model.
+            Without one the judge is the embedded encoder, also when a key is in the environment.
+        key_env: name of the environment variable that holds the key of a custom URL.
+        judge: "chat", "logprob", "encoder", "rule", or your own predicate; by default the encoder
+            without a model and chat with one.
+        encoder: a spec such as "encoder:minilm", or an Encoder.
+        labels: what a person said of some records: a CSV file with id and label, the name of a
+            column of the source, or a mapping by id. They teach the encoder's head, and they
+            override any judge for these records.
+        positive: for a yes/no question, the label that means yes; every other one means no.
+        ask_labels: asks a person for labels once the corpus is read.
+        description: what a match looks like, for ranking without labels.
+        terms: words of which any one makes a match, for the rule judge.
+        passes: how often each record is judged, each time among other neighbours; a
+            deterministic judge runs once.
+        votes: "any", "majority" or "all"; see `corpus.ledger.fold_passes`.
+        window: records shown at once; None takes the judge's own.
+        window_tokens: estimated tokens of a window; a longer record is read in parts.
+        concurrency: windows in flight.
+        quotes: ask a chat judge for a quote, which code looks up in the record.
+        caps: bounds of the run; finite by default.
+        prices: prices of tokens; None knows only that what runs here is free.
+        on_duplicate: "refuse", or "suffix" to go on with repeated or empty ids.
+        run: the directory of the run; a new one in the user's data directory when None.
+        cache: keep embeddings in the user's cache directory.
+        on_event: called with each event on the loop's thread; must not block.
+
+    Returns:
+        `Completed` with a `Tally` that accounts for every record, or `Incomplete` with the best
+        there is and what is missing.
+
+    Raises:
+        UsageError: an option, the source, the model or the labels are wrong; nothing was spent.
+    """
+    options = CountOptions(
+        model=model,
+        key_env=key_env,
+        judge=judge,
+        encoder=encoder,
+        labels=labels,
+        positive=positive,
+        ask_labels=ask_labels,
+        description=description,
+        terms=terms,
+        passes=passes,
+        votes=votes,
+        window=window,
+        window_tokens=window_tokens,
+        concurrency=concurrency,
+        quotes=quotes,
+        caps=caps or Caps(),
+        prices=prices,
+        on_duplicate=on_duplicate,
+        run=run,
+        cache=cache,
+        on_event=on_event,
+    )
+    return await count_with(question, corpus, options)
+
+
+async def count_with(
+    question: str | Question, corpus: SourceLike | Corpus, options: CountOptions
+) -> CountOutcome:
+    """Count with options that were checked already."""
+    return await CountRun(as_question(question), open_corpus(corpus), options).outcome()
+
+
+count_sync = sync_twin(count)
+"""`count` for code that is not async; also in notebooks."""

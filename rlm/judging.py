@@ -1,0 +1,156 @@
+"""Which judge a count gets, decided and checked before anything is read or spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, assert_never
+
+from corpus.criterion import Criterion
+from corpus.exact import terms_predicate
+from corpus.judges.base import Judge, JudgeKind
+from corpus.judges.rule import Rule, RuleJudge
+from corpus.questions import OneOf, Question
+from executors.calls import Calls
+from executors.errors import ConfigError, ValidationError
+from executors.events import Emit
+from executors.ids import NodeId
+from executors.models.base import Model
+from executors.models.registry import is_encoder, resolve_model
+from rlm.options import CountOptions
+
+if TYPE_CHECKING:
+    from executors.models.encoder import Encoder
+
+__all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "plan_judge"]
+
+_ENCODER: Final = "encoder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A model is asked."""
+
+    kind: JudgeKind
+    model: Model
+    owned: bool
+    """We made the model, so we close it."""
+
+    def judge(
+        self, calls: Calls, criterion: Criterion, options: CountOptions, node: NodeId, emit: Emit
+    ) -> Judge:
+        """Return the judge that asks."""
+        # Each judge brings its prompts and parsers; only the one that is used is loaded.
+        if self.kind == "logprob":
+            from corpus.judges.logprob import LogprobJudge
+
+            return LogprobJudge(calls, self.model, criterion, node=node, emit=emit)
+        from corpus.judges.chat import ChatJudge
+
+        return ChatJudge(calls, self.model, criterion, node=node, emit=emit, quotes=options.quotes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """Code decides."""
+
+    rule: Rule
+    name: str
+
+    def judge(self, question: Question, node: NodeId, emit: Emit) -> Judge:
+        """Return the judge that runs the rule."""
+        return RuleJudge(self.rule, question=question, name=self.name, node=node, emit=emit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """An encoder decides under a head taught by labels, or ranks without."""
+
+    encoder: Encoder
+    owned: bool
+    """We made the encoder, so we close it."""
+
+
+JudgePlan = Asking | Ruling | Encoding
+
+
+def plan_judge(options: CountOptions, question: Question) -> JudgePlan:
+    """Choose the judge and check that it can work: its spec, key and extra.
+
+    Raises:
+        ConfigError: a model spec or key cannot work.
+        MissingExtra: what the judge needs is not installed.
+        ValidationError: options that exclude each other.
+    """
+    kind = _kind(options)
+    match kind:
+        case "rule":
+            return _rule(options, question)
+        case "encoder":
+            return _encoding(options)
+        case "chat" | "logprob":
+            model, owned = _model(options, kind)
+            return Asking(kind=kind, model=model, owned=owned)
+        case _:
+            assert_never(kind)
+
+
+def _kind(options: CountOptions) -> JudgeKind:
+    judge, model = options.judge, options.model
+    if callable(judge):
+        return "rule"
+    if judge is not None:
+        return judge
+    if options.terms:
+        return "rule"
+    if model is None or (isinstance(model, str) and is_encoder(model)):
+        return "encoder"
+    return "chat"
+
+
+def _rule(options: CountOptions, question: Question) -> Ruling:
+    if callable(options.judge):
+        name = getattr(options.judge, "__name__", "predicate")
+        plan = Ruling(rule=options.judge, name=f"rule {name}")
+        RuleJudge(plan.rule, question=question, name=plan.name)  # refuses what can be no rule
+        return plan
+    if not options.terms:
+        raise ValidationError(
+            "the rule judge has no rule",
+            hint="give terms=('word', …) (--terms word,…) or a predicate as judge=",
+        )
+    if isinstance(question, OneOf):
+        raise ValidationError(
+            "terms make a yes/no rule, and the question asks for one of several labels",
+            hint="give a predicate that returns a label as judge=",
+        )
+    name = f"rule any of {', '.join(options.terms)}"
+    return Ruling(rule=terms_predicate(options.terms), name=name)
+
+
+def _encoding(options: CountOptions) -> Encoding:
+    # numpy and the encoder's run time load only where an encoder judges.
+    from executors.models.embedding_cache import CachedEncoder, default_cache_path
+    from executors.models.encoder import load_encoder
+
+    if isinstance(options.model, Model):
+        raise ValidationError(
+            f"the encoder judge does not ask the model {options.model.info.spec!r}",
+            hint="leave model out, or choose judge='chat' or 'logprob'",
+        )
+    spec = options.encoder or options.model or _ENCODER
+    encoder = load_encoder(spec) if isinstance(spec, str) else spec
+    owned = isinstance(spec, str)
+    path = default_cache_path() if options.cache else None
+    return Encoding(encoder=CachedEncoder(encoder, path), owned=owned)
+
+
+def _model(options: CountOptions, kind: JudgeKind) -> tuple[Model, bool]:
+    model = options.model
+    if model is None or (isinstance(model, str) and is_encoder(model)):
+        raise ConfigError(
+            f"the {kind} judge needs a model, and model={model!r} names none that answers",
+            hint="name one, as in model='openai:gpt-x' (--model openai:gpt-x); see: rlm models",
+        )
+    if isinstance(model, str):
+        return resolve_model(model, key_env=options.key_env), True
+    return model, False

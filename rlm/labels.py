@@ -1,0 +1,105 @@
+"""A person's labels of records: the shape, and how they meet a question's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from corpus.questions import NO, YES, OneOf, Question, YesNo, classes_of
+from corpus.spool import Spool
+from executors.errors import LabelsError
+from executors.models.encoder import Encoder
+
+__all__ = ["AskLabels", "Label", "LabelSetting", "Taught", "teach"]
+
+_YES: Final = frozenset({"yes", "y", "true", "t", "1", "1.0"})
+_NO: Final = frozenset({"no", "n", "false", "f", "0", "0.0"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """One record's label, by whom and when (ISO 8601, UTC; "" when unknown)."""
+
+    id: str
+    label: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSetting:
+    """What somebody who is asked for labels needs."""
+
+    spool: Spool
+    question: Question
+    encoder: Encoder
+    known: tuple[Label, ...]
+
+
+AskLabels = Callable[[LabelSetting], Sequence[Label]]
+"""Asks a person; blocking, called in a worker thread. Returns all labels, the known ones included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taught:
+    """Labels that met the corpus, by ordinal."""
+
+    classes: dict[int, str]
+    """Ordinal -> class of the question."""
+    by: dict[int, str]
+    """Ordinal -> who said so."""
+    notes: tuple[str, ...]
+
+
+def teach(
+    labels: Sequence[Label], spool: Spool, question: Question, *, positive: str | None = None
+) -> Taught:
+    """Match labels with the records of a corpus and with the classes of a question.
+
+    Args:
+        positive: for a YesNo, the label that means yes; every other one then means no.
+
+    Raises:
+        LabelsError: a label is none of the classes, or one record has two different ones.
+    """
+    classes: dict[int, str] = {}
+    by: dict[int, str] = {}
+    unknown = 0
+    for label in labels:
+        ordinal = spool.find(label.id)
+        if ordinal is None:
+            unknown += 1
+            continue
+        name = _class_of(label, question, positive)
+        if classes.setdefault(ordinal, name) != name:
+            raise LabelsError(
+                f"record {label.id!r} is labelled both {classes[ordinal]!r} and {name!r}",
+                hint="keep one of the two",
+            )
+        by[ordinal] = label.by or "a person"
+    notes = (f"{unknown} label(s) name no record of this corpus and were not used",)
+    return Taught(classes=classes, by=by, notes=notes if unknown else ())
+
+
+def _class_of(label: Label, question: Question, positive: str | None) -> str:
+    folded = label.label.strip().casefold()
+    match question:
+        case YesNo():
+            if positive is not None:
+                return YES if folded == positive.strip().casefold() else NO
+            if folded in _YES:
+                return YES
+            if folded in _NO:
+                return NO
+        case OneOf():
+            for name in question.labels:
+                if folded == name.strip().casefold():
+                    return name
+        case _:
+            assert_never(question)
+    raise LabelsError(
+        f"record {label.id!r} is labelled {label.label!r}",
+        where=f"the classes are {', '.join(map(repr, classes_of(question)))}",
+        hint="name the label that means yes with positive='…' (--positive), or correct it",
+    )

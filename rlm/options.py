@@ -1,0 +1,106 @@
+"""What a caller may choose about a count, checked before anything is read or spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Final, Literal, get_args
+
+from corpus.judges.base import JudgeKind
+from corpus.ledger import VOTES, Votes
+from executors.clock import Clock, SystemClock
+from executors.endpoint import RetryPolicy
+from executors.errors import ValidationError
+from executors.events import Event
+from executors.gate.allowance import Caps
+from executors.models.base import Model
+from executors.models.encoder import Encoder
+from executors.models.prices import PriceList
+from rlm.labels import AskLabels, Label
+
+__all__ = ["CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
+
+Predicate = Callable[[str], bool | str]
+"""The caller's rule: True or False for a YesNo, a label for a OneOf."""
+OnDuplicate = Literal["refuse", "suffix"]
+LabelsLike = str | os.PathLike[str] | Mapping[str, str] | tuple[Label, ...]
+"""A labels file, the name of a column of the source, or labels by record id."""
+
+_SHOWN: Final = (
+    "model", "judge", "encoder", "labels", "positive", "description", "terms", "passes", "votes",
+    "window", "window_tokens", "concurrency", "quotes", "on_duplicate",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountOptions:
+    """Options of `rlm.count`; see there for what each one means."""
+
+    model: str | Model | None = None
+    key_env: str | None = None
+    judge: JudgeKind | Predicate | None = None
+    encoder: str | Encoder | None = None
+    labels: LabelsLike | None = None
+    positive: str | None = None
+    ask_labels: AskLabels | None = None
+    description: str | None = None
+    terms: tuple[str, ...] = ()
+    passes: int = 2
+    votes: Votes = "any"
+    window: int | None = None
+    window_tokens: int = 6_000
+    concurrency: int = 16
+    quotes: bool = False
+    caps: Caps = field(default_factory=Caps)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    prices: PriceList | None = None
+    on_duplicate: OnDuplicate = "refuse"
+    run: str | os.PathLike[str] | None = None
+    cache: bool = True
+    on_event: Callable[[Event], None] | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+    def __post_init__(self) -> None:
+        _one_of("votes", self.votes, VOTES)
+        _one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
+        if isinstance(self.judge, str):
+            _one_of("judge", self.judge, get_args(JudgeKind))
+        for name, high in (("passes", 100), ("concurrency", 4_096), ("window", 10_000)):
+            value: object = getattr(self, name)
+            if value is not None:
+                _integer(name, value, high)
+        _integer("window_tokens", self.window_tokens, 10_000_000)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What was asked for, as text, for receipts: only what differs from silence."""
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _SHOWN}
+        texts = {name: _as_text(value) for name, value in said.items() if value not in (None, ())}
+        caps = self.caps
+        texts["bounds"] = (
+            f"{caps.calls:,} calls, {caps.tokens:,} tokens, {caps.usd} USD, {caps.seconds:g} s"
+        )
+        return texts
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str | int | float | bool | os.PathLike):
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if isinstance(value, Model):
+        return value.info.spec
+    if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    if isinstance(value, Mapping | tuple):
+        return f"{len(value)} given"
+    return str(getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__))
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValidationError(f"{name}={value!r}", hint=f"choose one of {', '.join(choices)}")
+
+
+def _integer(name: str, value: object, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
+        raise ValidationError(f"{name}={value!r}", hint=f"give an integer from 1 to {high:,}")

@@ -1,0 +1,53 @@
+"""How a run ends: exactly one Completed or Incomplete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from rlm.receipts import Receipts
+
+__all__ = ["Blocker", "Completed", "Incomplete", "Outcome"]
+
+R = TypeVar("R")
+B = TypeVar("B")
+
+Blocker = Literal[
+    "cancelled",
+    "empty-corpus",
+    "halted",
+    "model-unusable",
+    "uncalibrated-judge",
+    "unresolved-records",
+]
+"""Why a run could not complete.
+
+cancelled           somebody stopped it
+empty-corpus        there was nothing to judge
+halted              a bound of the run was reached; `missing` names it
+model-unusable      the model refused the key, or failed too often in a row
+uncalibrated-judge  scores without labels order records and state no number
+unresolved-records  some records were never judged; the result carries their reasons
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed(Generic[R]):
+    """A result that accounts for everything it was asked about."""
+
+    result: R
+    receipts: Receipts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incomplete(Generic[B]):
+    """What there is, and what is missing."""
+
+    best: B | None
+    missing: tuple[str, ...]
+    """What was not done, for people; at most a few lines."""
+    blocker: Blocker
+    receipts: Receipts
+
+
+Outcome = Completed[R] | Incomplete[B]

@@ -1,0 +1,250 @@
+"""Receipts: what was done, by which node, at what cost. A fold over the events of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Self
+
+from corpus.events import JudgeNoted, SourceRead, WindowFinished
+from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
+from rlm.events import NodeFinished, NodeStarted, RunFinished, RunStarted
+
+__all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "Totals"]
+
+_SNIPPETS = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """What calls used. Unknown usage is counted in calls, never as zero tokens."""
+
+    calls: int = 0
+    """Answered and paid for."""
+    attempts: int = 0
+    """Requests sent for them and for those that failed."""
+    shared: int = 0
+    replayed: int = 0
+    failed: int = 0
+    possibly_paid: int = 0
+    """Attempts without an answer that may have been billed; the budget was charged for them."""
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    unmetered: int = 0
+    """Paid calls of which the server reported no usage."""
+    cost: Decimal = Decimal(0)
+    """USD, over the calls whose price is known."""
+    unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that were reported."""
+        return self.input + self.cache_read + self.cache_write + self.output
+
+    def finished(self, event: CallFinished) -> None:
+        """Count an answered call."""
+        match event.source:
+            case "shared":
+                self.shared += 1
+                return
+            case "journal":
+                self.replayed += 1
+                return
+            case _:
+                self.calls += 1
+        usage = event.usage
+        self.attempts += event.attempts
+        self.input += usage.input or 0
+        self.cache_read += usage.cache_read or 0
+        self.cache_write += usage.cache_write or 0
+        self.output += usage.output or 0
+        self.unmetered += usage.total is None
+        self.unpriced += event.cost is None
+        self.cost += event.cost or 0
+
+    def failed_call(self, event: CallFailed) -> None:
+        """Count a call without an answer."""
+        self.failed += 1
+        self.attempts += event.attempts
+        self.possibly_paid += event.possibly_paid
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeReceipt:
+    """What one node did."""
+
+    id: str
+    name: str
+    started: datetime | None = None
+    finished: datetime | None = None
+    error: str | None = None
+    said: tuple[str, ...] = ()
+    windows: int = 0
+    items: int = 0
+    """Parts shown in windows."""
+    unresolved: int = 0
+    """Parts that stayed unresolved."""
+    foreign: int = 0
+    """Answers for aliases that were never shown; dropped."""
+    repaired: int = 0
+    snippets: list[str] = field(default_factory=list[str])
+    """Starts of replies that could not be read, at most five."""
+    totals: Totals = field(default_factory=Totals)
+    warnings: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None while it is open."""
+        if self.started is None or self.finished is None:
+            return None
+        return (self.finished - self.started).total_seconds()
+
+    @property
+    def parent(self) -> str | None:
+        """Id of the node above; None for the root."""
+        return self.id.rpartition(".")[0] or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipts:
+    """The receipt of a run, as it stands in `receipt.json` of its directory."""
+
+    run: str
+    task: str
+    version: str
+    options: Mapping[str, str]
+    blocker: str | None
+    nodes: tuple[NodeReceipt, ...]
+    """In order of their ids: each parent before its children."""
+    totals: Totals
+    roles: Mapping[str, Totals]
+    """Totals by the role of the call: worker, planner, judge, verifier, …"""
+    models: tuple[str, ...]
+    directory: Path
+    result: Mapping[str, object]
+    """The result in numbers, as written to the file."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.directory / "receipt.json"
+
+    def children(self, parent: str) -> tuple[NodeReceipt, ...]:
+        """Return the nodes directly below one."""
+        return tuple(node for node in self.nodes if node.parent == parent)
+
+    def to_json(self) -> str:
+        """Return the receipt as indented JSON."""
+        # pydantic is heavy and only files need it.
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(Receipts).dump_json(self, indent=2, exclude={"directory"}).decode()
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """Read the receipt of a run directory.
+
+        Raises:
+            FileNotFoundError: it holds none.
+        """
+        import orjson
+        from pydantic import TypeAdapter
+
+        raw = orjson.loads((directory / "receipt.json").read_bytes())
+        return TypeAdapter(cls).validate_python({**raw, "directory": directory})
+
+
+class ReceiptFold:
+    """Folds events into receipts; holds totals and spans only."""
+
+    def __init__(self) -> None:
+        self._run: RunStarted | None = None
+        self._blocker: str | None = None
+        self._nodes: dict[str, NodeReceipt] = {}
+        self._roles: dict[str, Totals] = {}
+        self._models: set[str] = set()
+        self.totals = Totals()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case RunStarted():
+                self._run = event
+            case RunFinished():
+                self._blocker = event.blocker
+            case NodeStarted():
+                node = self._node(event)
+                node.name, node.started = event.name, event.at
+            case NodeFinished():
+                node = self._node(event)
+                node.finished, node.said, node.error = event.at, event.said, event.error
+            case WindowFinished():
+                node = self._node(event)
+                node.windows += 1
+                node.items += event.items
+                node.unresolved += event.unresolved
+            case JudgeNoted():
+                self._noted(event)
+            case CallFinished() | CallFailed() | Retried():
+                self._call(event)
+            case Warned():
+                node = self._node(event)
+                node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
+            case SourceRead() | CallStarted():
+                pass
+            case _:
+                node = self._node(event)
+                node.warnings[f"unknown event {event.kind!r}"] = 1
+
+    def receipts(self, directory: Path, result: Mapping[str, object]) -> Receipts:
+        """Return the receipts as of now."""
+        run = self._run
+        return Receipts(
+            run=run.run if run else "",
+            task=run.task if run else "",
+            version=run.version if run else "",
+            options=run.options if run else {},
+            blocker=self._blocker,
+            nodes=tuple(sorted(self._nodes.values(), key=_path)),
+            totals=self.totals,
+            roles=dict(self._roles),
+            models=tuple(sorted(self._models)),
+            directory=directory,
+            result=result,
+        )
+
+    def _node(self, event: Event) -> NodeReceipt:
+        found = self._nodes.get(event.node)
+        if found is None:
+            found = self._nodes[event.node] = NodeReceipt(id=event.node, name="")
+        return found
+
+    def _noted(self, event: JudgeNoted) -> None:
+        node = self._node(event)
+        node.foreign += event.foreign
+        node.repaired += event.repaired
+        if event.snippet and len(node.snippets) < _SNIPPETS:
+            node.snippets.append(event.snippet)
+
+    def _call(self, event: CallFinished | CallFailed | Retried) -> None:
+        node = self._node(event)
+        if isinstance(event, Retried):
+            if event.possibly_paid:
+                node.totals.possibly_paid += 1
+                self.totals.possibly_paid += 1
+            return
+        self._models.add(event.model)
+        for totals in (self.totals, node.totals, self._roles.setdefault(event.role, Totals())):
+            if isinstance(event, CallFinished):
+                totals.finished(event)
+            else:
+                totals.failed_call(event)
+
+
+def _path(node: NodeReceipt) -> tuple[int, ...]:
+    return tuple(int(step) for step in node.id.split(".")[1:])

@@ -1,0 +1,110 @@
+"""Teaching the encoder's head: labels gathered, a head fitted, its quality said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from corpus.judges.encoder import EncoderJudge
+from corpus.judges.head import fit_head
+from corpus.questions import Question, classes_of
+from corpus.spool import Spool
+from executors.errors import LabelsError
+from rlm.corpora import Corpus
+from rlm.label_file import read_labels
+from rlm.labels import Label, LabelSetting, Taught
+from rlm.options import CountOptions
+
+if TYPE_CHECKING:
+    from executors.models.encoder import Encoder
+
+__all__ = ["Lesson", "gather_labels", "taught_judge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """A judge that was taught, and what its reader has to know."""
+
+    judge: EncoderJudge
+    head_json: str
+    said: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+async def gather_labels(
+    options: CountOptions,
+    corpus: Corpus,
+    spool: Spool,
+    question: Question,
+    encoder: Encoder | None,
+) -> tuple[Label, ...]:
+    """Return the labels that were given, and those of a person who is asked now.
+
+    Raises:
+        LabelsError: a file cannot be read.
+        SourceError: a column is not there.
+    """
+    known = await anyio.to_thread.run_sync(_given, options, corpus)
+    if options.ask_labels is None:
+        return known
+    if encoder is None:
+        raise LabelsError(
+            "labels are asked for to teach the encoder, and this count has another judge",
+            hint="leave --label out, or count with the encoder",
+        )
+    setting = LabelSetting(spool=spool, question=question, encoder=encoder, known=known)
+    return tuple(await anyio.to_thread.run_sync(options.ask_labels, setting))
+
+
+def _given(options: CountOptions, corpus: Corpus) -> tuple[Label, ...]:
+    labels = options.labels
+    match labels:
+        case None:
+            return ()
+        case tuple():
+            return labels
+        case Mapping():
+            return tuple(Label(id=id_, label=label) for id_, label in labels.items())
+        case str() | os.PathLike():
+            path = Path(labels)
+            if path.exists() or path.suffix or os.sep in str(path):
+                return tuple(read_labels(path))
+            return _column(corpus, str(labels))
+
+
+def _column(corpus: Corpus, name: str) -> tuple[Label, ...]:
+    records = corpus.column(name).records()
+    if isinstance(records, AsyncIterator):
+        raise LabelsError(
+            f"labels cannot come from the column {name!r} of an async source",
+            hint="give them as a mapping or a file",
+        )
+    return tuple(
+        Label(id=record.id, label=record.text.strip(), by=f"column {name}")
+        for record in records
+        if record.text.strip()
+    )
+
+
+def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Taught) -> Lesson:
+    """Fit a head on the labelled records and wrap it as a judge. Blocking.
+
+    Raises:
+        LabelsError: too few labels, or all of one class.
+    """
+    ordinals = [n for n in sorted(taught.classes) if not bool(spool.is_empty[n])]
+    records = spool.read(ordinals)
+    vectors = encoder.encode([record.text for record in records])
+    names = [taught.classes[n] for n in ordinals]
+    fitted = fit_head(vectors, names, classes_of(question), seed=0)
+    judge = EncoderJudge(encoder, fitted.head, question, labels=len(ordinals))
+    said = (
+        fitted.quality.sentence,
+        f"only the first {encoder.max_words} words of each record were read",
+    )
+    return Lesson(judge=judge, head_json=fitted.head.to_json(), said=said, warnings=fitted.warnings)
