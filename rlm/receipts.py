@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Self
 
-from corpus.events import JudgeNoted, SourceRead, WindowFinished
+from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
 from rlm.events import NodeFinished, NodeStarted, RunFinished, RunStarted
 
@@ -195,7 +195,7 @@ class ReceiptFold:
             case Warned():
                 node = self._node(event)
                 node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
-            case SourceRead() | CallStarted():
+            case SourceRead() | ScanStarted() | CallStarted():
                 pass
             case _:
                 node = self._node(event)
