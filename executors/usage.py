@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from executors.errors import ValidationError
+
 __all__ = ["Usage"]
 
 
@@ -17,6 +19,11 @@ class Usage:
     cache_write: int | None = None
     output: int | None = None
     """Tokens written, reasoning included."""
+
+    def __post_init__(self) -> None:
+        low = min(self.input or 0, self.cache_read or 0, self.cache_write or 0, self.output or 0)
+        if low < 0:
+            raise ValidationError(f"{low!r} is no count of tokens", hint="give None when unknown")
 
     @property
     def prompt(self) -> int | None:

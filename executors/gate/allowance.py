@@ -30,11 +30,10 @@ class Caps:
 
     def __post_init__(self) -> None:
         for name in ("calls", "tokens", "usd", "seconds"):
-            value = Decimal(str(getattr(self, name)))
-            if not value.is_finite() or value < 0:
+            value: object = getattr(self, name)
+            if not _is_amount(value):
                 raise ValidationError(
-                    f"{name}={getattr(self, name)!r} is not a bound",
-                    hint="give a finite number >= 0",
+                    f"{name}={value!r} is not a bound", hint="give a finite number >= 0"
                 )
 
 
@@ -101,6 +100,7 @@ class CapsAllowance:
         self._overrun: Halted | None = None
 
     def reserve(self, estimate: Estimate) -> Reservation | Full:
+        _check(estimate.tokens, estimate.usd)
         with self._lock:
             full = self._obstacle(estimate)
             if full is not None:
@@ -111,6 +111,7 @@ class CapsAllowance:
             return Reservation(estimate=estimate)
 
     def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
+        _check(tokens, usd)
         estimate = reservation.estimate
         with self._lock:
             self._let_go(reservation)
@@ -166,4 +167,20 @@ class CapsAllowance:
             scope=self._scope,
             limit=limit,
             hint=f"raise it with max_{bound}=… (--max-{bound}); what was answered so far is kept",
+        )
+
+
+def _is_amount(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return False
+    return Decimal(value).is_finite() and value >= 0
+
+
+def _check(tokens: int | None, usd: object) -> None:
+    """Refuse what would corrupt the sums: a reservation that is settled so stays held."""
+    if tokens is not None and tokens < 0:
+        raise ValidationError(f"tokens={tokens!r} is no amount", hint="give None when unknown")
+    if usd is not None and not (isinstance(usd, Decimal) and usd.is_finite() and usd >= 0):
+        raise ValidationError(
+            f"usd={usd!r} is no amount", hint="give a finite Decimal >= 0, or None when unknown"
         )

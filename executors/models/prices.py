@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
+from executors.errors import ValidationError
 from executors.models.base import ModelInfo
 from executors.usage import Usage
 
@@ -24,6 +25,19 @@ class Price:
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
 
+    def __post_init__(self) -> None:
+        for tier in ("input", "output", "cache_read", "cache_write"):
+            value: object = getattr(self, tier)
+            if value is None and tier.startswith("cache"):
+                continue
+            if not (isinstance(value, Decimal) and value.is_finite() and value >= 0):
+                raise ValidationError(
+                    f"{tier}={value!r} is no price", hint="give a finite Decimal >= 0, in USD"
+                )
+
+
+_FREE = Price(input=Decimal(0), output=Decimal(0))
+
 
 class PriceList(Protocol):
     """Where prices come from."""
@@ -38,7 +52,7 @@ class NoPrices:
 
     def price(self, info: ModelInfo) -> Price | None:
         if info.origin == "in-process":
-            return Price(input=Decimal(0), output=Decimal(0))
+            return _FREE
         return None
 
 

@@ -1,0 +1,35 @@
+"""Requests and models that several tests of this folder start from."""
+
+from executors.messages import Message, ModelRequest, ResponseSchema
+from executors.models.exchange import Bounds
+from executors.models.fake_server import FakeServer
+from executors.models.openai import OpenAIModel
+from executors.secrets import Secret
+
+KEY = "sk-canary-0123456789abcdef"
+QUICK = Bounds(connect=1.0, headers=0.3, idle=0.2, total=1.0)
+
+
+def ask(
+    text: str = "hello",
+    *,
+    max_tokens: int = 16,
+    temperature: float | None = None,
+    stream: bool = False,
+    schema: ResponseSchema | None = None,
+    top_logprobs: int | None = None,
+) -> ModelRequest:
+    """Return a request with one user message."""
+    return ModelRequest(
+        messages=(Message(role="user", content=text),),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        stream=stream,
+        schema=schema,
+        top_logprobs=top_logprobs,
+    )
+
+
+def model_at(server: FakeServer, *, bounds: Bounds | None = None, key: str = KEY) -> OpenAIModel:
+    """Return a model behind a fake server."""
+    return OpenAIModel("gpt-x", base_url=server.base_url, key=Secret(key), bounds=bounds)
