@@ -1,0 +1,245 @@
+"""The chat judge: a model answers for each item of a window, under aliases.
+
+A window costs one call, and in the worst case four: a reply that was cut, or a window that the
+model cannot hold, is asked again in two halves; then items without a usable answer are asked once
+more by themselves. What is still open after that is unresolved, with the reason. A refusal, an
+empty reply or prose is never a "no".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from corpus.criterion import Criterion
+from corpus.judges.answers import AnswerReader, Gap, Outcome
+from corpus.judges.base import JudgeInfo, Window
+from corpus.judges.notes import Notes
+from corpus.judges.order import in_place, shown_order
+from corpus.prompts import PROMPTS_VERSION, ask_message, judge_system, messages
+from corpus.questions import OneOf, Question
+from corpus.records import Part
+from corpus.verdicts import Unresolved, Verdict
+from executors.calls import Calls
+from executors.errors import ContextExceeded, Halted, ModelError
+from executors.events import Emit
+from executors.ids import NodeId, content_key
+from executors.messages import ModelReply, ModelRequest, StopReason
+from executors.models.base import Model
+from executors.tokens import estimate
+
+__all__ = ["ChatJudge"]
+
+_CUT: Final = Gap(reason="the judge's reply was cut at its token limit", again=False)
+_TOO_LONG: Final = Gap(reason="the text is too long for the judge's window", again=False)
+_REFUSED: Final = Gap(reason="the model refused", again=False)
+_UNCLEAN: Final = Gap(reason="the judge's reply did not end cleanly", again=False)
+
+# Ordinals of the further calls of a pass: far from any number of passes, so that no two samples
+# of a run share a key.
+_AGAIN: Final = 1_000
+_HALF: Final = 2_000
+
+_WINDOW: Final = 8
+# Tokens of a reply: room for a model that thinks first, and a share for each item.
+_BASE_TOKENS: Final = 1_024
+_ITEM_TOKENS: Final = 12
+_QUOTE_TOKENS: Final = 160
+
+
+class ChatJudge:
+    """Asks a chat model about whole windows.
+
+    Args:
+        node: the node that the calls belong to.
+        emit: where `JudgeNoted` goes; where the calls' events go when None.
+        quotes: a match has to come with words that code finds in the text; a match without them
+            is unsure.
+        temperature: None sends none.
+        repair: ask once more for items without a usable answer.
+        reply_tokens: bound on the tokens of a reply, thinking included; sized by the window when
+            None.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        model: Model,
+        criterion: Criterion,
+        *,
+        node: NodeId,
+        emit: Emit | None = None,
+        quotes: bool = False,
+        temperature: float | None = 0.0,
+        repair: bool = True,
+        reply_tokens: int | None = None,
+    ) -> None:
+        self._calls = calls
+        self._model = model
+        self._node = node
+        self._emit = emit or calls.emit
+        self._repair = repair
+        self._temperature = temperature
+        self._reply_tokens = reply_tokens
+        self._item_tokens = _tokens_of_answer(criterion.question, quotes=quotes)
+        self._reader = AnswerReader(criterion.question, quotes=quotes)
+        self._system = judge_system(criterion, quotes=quotes)
+        model_info = model.info
+        self._info = JudgeInfo(
+            kind="chat",
+            name=f"chat {model_info.spec}",
+            identity=content_key(
+                *("chat", PROMPTS_VERSION, model_info.origin, model_info.provider),
+                *(model_info.name, model_info.identity),
+                repr((model_info.structured_output, quotes, temperature, repair, reply_tokens)),
+            ),
+            deterministic=False,
+            scoring=False,
+            pools=False,
+            window=_WINDOW,
+        )
+
+    @property
+    def info(self) -> JudgeInfo:
+        """Constant for the life of the judge."""
+        return self._info
+
+    async def judge(self, window: Window) -> Sequence[Verdict]:
+        """Return one verdict for each item; see `Judge.judge`."""
+        order = shown_order(window)
+        parts = [window.items[place] for place in order]
+        notes = Notes()
+        outcomes = await self._first(parts, window.pass_index, notes)
+        if self._repair:
+            await self._second(parts, outcomes, window.pass_index, notes)
+        verdicts = [_verdict(outcome) for outcome in outcomes]
+        if window.pass_index > 0:
+            verdicts = in_place(order, verdicts)
+        notes.report(self._emit, window, verdicts, node=self._node, clock=self._calls.clock)
+        return verdicts
+
+    async def _first(self, parts: list[Part], pass_index: int, notes: Notes) -> list[Outcome]:
+        """Ask about all parts; in two halves when together they were too much."""
+        tokens = self._tokens(len(parts))
+        try:
+            outcomes = await self._look(parts, tokens, notes, ordinal=pass_index)
+        except ContextExceeded:
+            if len(parts) == 1:
+                raise
+            outcomes = _each(_TOO_LONG, parts)
+        if len(parts) == 1 or outcomes[0] not in (_CUT, _TOO_LONG):
+            return outcomes
+        # Each half may write as much as the whole: what was cut had the same bound.
+        middle = (len(parts) + 1) // 2
+        ordinal = _HALF + pass_index
+        outcomes = await self._try(parts[:middle], tokens, notes, ordinal=ordinal)
+        kept = any(not isinstance(outcome, Gap) for outcome in outcomes)
+        outcomes += await self._try(parts[middle:], tokens, notes, ordinal=ordinal, kept=kept)
+        return outcomes
+
+    async def _second(
+        self, parts: list[Part], outcomes: list[Outcome], pass_index: int, notes: Notes
+    ) -> None:
+        """Ask once more about the parts without a usable answer, and fill in what comes."""
+        open_places = [
+            place
+            for place, outcome in enumerate(outcomes)
+            if isinstance(outcome, Gap) and outcome.again
+        ]
+        if not open_places:
+            return
+        filled = await self._try(
+            [parts[place] for place in open_places],
+            self._tokens(len(open_places)),
+            notes,
+            ordinal=_AGAIN + pass_index,
+            kept=any(not isinstance(outcome, Gap) for outcome in outcomes),
+            again=True,
+        )
+        for place, outcome in zip(open_places, filled, strict=True):
+            outcomes[place] = outcome
+            notes.repaired += not isinstance(outcome, Gap)
+
+    async def _try(
+        self,
+        parts: list[Part],
+        tokens: int,
+        notes: Notes,
+        *,
+        ordinal: int,
+        kept: bool = False,
+        again: bool = False,
+    ) -> list[Outcome]:
+        """Ask; an error becomes gaps. A halt does so when there are verdicts that it would lose."""
+        try:
+            return await self._look(parts, tokens, notes, ordinal=ordinal, again=again)
+        except ModelError as error:
+            reason = f"the call failed: {error.code}"
+        except Halted as halted:
+            if not kept:
+                raise
+            reason = f"never judged: {halted.what}"
+        return _each(Gap(reason=reason, again=False), parts)
+
+    async def _look(
+        self,
+        parts: list[Part],
+        tokens: int,
+        notes: Notes,
+        *,
+        ordinal: int,
+        again: bool = False,
+    ) -> list[Outcome]:
+        user = ask_message([part.text for part in parts], again=again)
+        structured = self._model.info.structured_output
+        request = ModelRequest(
+            messages=messages(self._system, user),
+            max_tokens=tokens,
+            temperature=self._temperature,
+            schema=self._reader.schema(len(parts)) if structured else None,
+        )
+        answer = await self._calls.ask(
+            self._model, request, role="judge", node=self._node, ordinal=ordinal
+        )
+        return self._read(answer.reply, parts, notes)
+
+    def _read(self, reply: ModelReply, parts: list[Part], notes: Notes) -> list[Outcome]:
+        if (unclean := _ENDS[reply.stop]) is not None:
+            notes.keep(reply.text)
+            return _each(unclean, parts)
+        answers = self._reader.read(reply.text, parts)
+        notes.foreign += answers.foreign
+        if all(isinstance(outcome, Gap) for outcome in answers.outcomes):
+            notes.keep(reply.text)
+        return answers.outcomes
+
+    def _tokens(self, items: int) -> int:
+        if self._reply_tokens is not None:
+            return self._reply_tokens
+        wanted = _BASE_TOKENS + items * self._item_tokens
+        window = self._model.info.context_window
+        return wanted if window is None else max(1, min(wanted, window // 2))
+
+
+_ENDS: Final[dict[StopReason, Gap | None]] = {
+    "end": None,
+    "max_tokens": _CUT,
+    "context_exceeded": _TOO_LONG,
+    "refusal": _REFUSED,
+    "tool_use": _UNCLEAN,
+    "pause": _UNCLEAN,
+    "other": _UNCLEAN,
+}
+
+
+def _each(gap: Gap, parts: Sequence[Part]) -> list[Outcome]:
+    return [gap for _ in parts]
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    return Unresolved(reason=outcome.reason) if isinstance(outcome, Gap) else outcome
+
+
+def _tokens_of_answer(question: Question, *, quotes: bool) -> int:
+    label = max(map(estimate, question.labels)) if isinstance(question, OneOf) else 0
+    return _ITEM_TOKENS + label + (_QUOTE_TOKENS if quotes else 0)

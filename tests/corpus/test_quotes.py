@@ -1,0 +1,53 @@
+"""Quotes are found by code, in the record's own words and at its own offsets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.quotes import find_quote
+from corpus.records import Part
+from corpus.verdicts import Quote
+
+TEXT = "The gate\n  was on fire; they said \u201cnothing new\u201d."
+
+
+def part(text: str = TEXT, *, start: int = 0) -> Part:
+    return Part(ordinal=0, id="a", text=text, start=start)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("on fire", "on fire"),
+        (" on  fire ", "on fire"),
+        ("gate was on", "gate\n  was on"),
+        ('"on fire"', "on fire"),
+        ("\u201cnothing new\u201d", "\u201cnothing new\u201d"),
+        ("'nothing new'", "nothing new"),
+    ],
+)
+def test_words_are_found_where_they_stand(words: str, found: str) -> None:
+    quote = find_quote(part(), words)
+    assert quote is not None
+    assert quote.text == found
+    assert TEXT[quote.start : quote.end] == quote.text
+
+
+@pytest.mark.parametrize("words", ["on Fire", "on fires", "gate . fire", ".*", "", " \n", '""'])
+def test_other_words_are_not(words: str) -> None:
+    assert find_quote(part(), words) is None
+
+
+def test_offsets_are_those_of_the_record() -> None:
+    assert find_quote(part("on fire", start=1_000), "fire") == Quote(
+        text="fire", start=1_003, end=1_007
+    )
+
+
+@given(st.text(), st.integers(0, 50), st.integers(0, 50), st.integers(0, 9))
+def test_whatever_stands_in_a_text_is_found_there(text: str, at: int, end: int, start: int) -> None:
+    words = text[at:end]
+    quote = find_quote(part(text, start=start), words)
+    assert (quote is None) == (not words.split())
+    if quote is not None:
+        assert text[quote.start - start : quote.end - start] == quote.text
