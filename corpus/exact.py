@@ -24,6 +24,7 @@ __all__ = [
     "HasRecords",
     "Mode",
     "Predicate",
+    "Readable",
     "count_exact",
     "exact",
     "regex_predicate",

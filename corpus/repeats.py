@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from corpus.identity import DIGEST_SIZE
 
-__all__ = ["Digests", "Ordinals", "fingerprint", "first_of_each", "later_repeats", "sorted_order"]
+__all__ = [
+    "Digests",
+    "Ordinals",
+    "find_digest",
+    "fingerprint",
+    "first_of_each",
+    "later_repeats",
+    "sorted_order",
+]
 
 Digests = NDArray[np.uint8]
 """One digest a row, 16 bytes."""

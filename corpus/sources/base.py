@@ -55,7 +55,7 @@ _SENTENCES: dict[WarningCode, str] = {
     "blank-lines": "blank line(s) passed over",
     "hidden-files": "hidden file(s) or folder(s) passed over",
     "lenient-json": "row(s) that are not strict JSON, read all the same",
-    "lone-surrogates": "text(s) with half a surrogate pair, which became U+FFFD",
+    "lone-surrogates": "text(s) with halves of surrogate pairs or stray bytes, which became U+FFFD",
     "made-ids": "id(s) made, since the records have none",
     "near-ids": "id(s) that differ from an earlier one by Unicode form or white space alone",
     "nested-text": "text(s) that are lists or objects, read as JSON",
@@ -69,7 +69,7 @@ _SENTENCES: dict[WarningCode, str] = {
     "replaced-bytes": "line(s) with bytes in no known encoding, which became U+FFFD",
     "short-rows": "row(s) with fewer fields than the header",
     "torn-last-line": "torn last line(s), left out",
-    "unreadable-files": "file(s) that could not be opened, passed over",
+    "unreadable-files": "file(s) that could not be read, passed over",
 }
 assert set(_SENTENCES) == set(get_args(WarningCode))
 
@@ -123,6 +123,11 @@ class SourceWarnings:
         examples = self._examples.setdefault(code, [])
         if len(examples) < _EXAMPLES:
             examples.append(f"{where}: {what}" if what else where)
+
+    def clear(self) -> None:
+        """Forget everything: the reading begins anew."""
+        self._counts.clear()
+        self._examples.clear()
 
     def count(self, code: WarningCode) -> int:
         """Return how often `code` was met."""

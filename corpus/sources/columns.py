@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from executors.errors import SourceError
 
-__all__ = ["Columns", "Rows", "choose"]
+__all__ = ["HEAD", "Columns", "Rows", "choose"]
 
 Rows = Sequence[Mapping[str, object]]
 """The first rows of a source, by column."""
@@ -51,6 +51,11 @@ class Columns:
     texts: tuple[str, ...]
     said: tuple[str, ...]
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return self.texts if self.id is None else (self.id, *self.texts)
+
 
 def choose(
     rows: Rows,
@@ -77,6 +82,9 @@ def choose(
             _require(name, known, rows, where)
     id_column, id_said = _choose_id(rows, known, id)
     texts, text_said = _choose_texts(rows, known, wanted, id_column, where)
+    for name in (*texts, *((id_column,) if id_column is not None else ())):
+        if known.count(name) > 1:
+            _require(name, known, rows, where)
     return Columns(id=id_column, texts=texts, said=(id_said, text_said))
 
 
@@ -102,7 +110,7 @@ def _choose_id(rows: Rows, known: Sequence[str], named: str | None) -> tuple[str
     for name in known:
         if _ends_in_id(name) and _unique(rows, name):
             return name, f"id column {name!r} (named so, no value twice in the first rows)"
-    return None, "no id column: ids are made from line numbers"
+    return None, "no id column: ids are made from the numbers of lines or rows"
 
 
 def _choose_texts(

@@ -54,6 +54,13 @@ class DelimitedRows:
         lines = text_lines(self._origin, self._encoding, self._warnings)
         self.header[:] = self._read_header(lines)
         chosen = self.header if wanted is None else wanted
+        missing = [name for name in chosen if name not in self.header]
+        if missing and self.header:
+            raise SourceError(
+                f"no column {missing[0]!r}",
+                where=self._origin.name,
+                hint=f"the columns are: {', '.join(map(repr, self.header[:30]))}",
+            )
         columns = [(name, self.header.index(name)) for name in chosen if name in self.header]
         last = max((index for _, index in columns), default=0)
         width = len(self.header)

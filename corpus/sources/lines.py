@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from corpus.sources.base import SourceWarnings
@@ -18,7 +19,16 @@ from executors.errors import SourceError, ValidationError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["Decoder", "detect_encoding", "numbered", "require_encoding", "text_lines"]
+__all__ = [
+    "Decoder",
+    "decode_whole",
+    "detect_encoding",
+    "line_encoding",
+    "numbered",
+    "require_encoding",
+    "text_lines",
+    "transparent",
+]
 
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -70,11 +80,11 @@ class Decoder:
     not another encoding.
     """
 
-    __slots__ = ("_told", "_utf8_seen", "_warnings", "encoding")
+    __slots__ = ("_told", "_warnings", "encoding", "utf8_seen")
 
     def __init__(self, encoding: str | None, warnings: SourceWarnings) -> None:
         self._told = encoding
-        self._utf8_seen = False
+        self.utf8_seen = False
         self._warnings = warnings
         self.encoding = encoding or "utf-8"
 
@@ -84,12 +94,12 @@ class Decoder:
             text = raw.decode(self.encoding)
         except UnicodeDecodeError:
             return self._guess(raw, where)
-        if not self._utf8_seen and not raw.isascii():
-            self._utf8_seen = True
+        if not self.utf8_seen and not raw.isascii():
+            self.utf8_seen = True
         return text
 
     def _guess(self, raw: bytes, where: str) -> str:
-        if self._told is None and not self._utf8_seen:
+        if self._told is None and not self.utf8_seen:
             try:
                 text = raw.decode("cp1252")
             except UnicodeDecodeError:
@@ -104,9 +114,18 @@ class Decoder:
 def numbered(
     origin: Origin, encoding: str | None, warnings: SourceWarnings
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield line numbers (from 1) and lines as bytes in which ASCII is ASCII, ends kept.
+    """Yield line numbers (from 1) and lines as bytes in which ASCII is ASCII, ends kept."""
+    with transparent(origin, encoding, warnings) as stream:
+        yield from enumerate(stream, 1)
 
-    A byte order mark is dropped; UTF-16 and UTF-32 are written anew as UTF-8.
+
+@contextmanager
+def transparent(
+    origin: Origin, encoding: str | None, warnings: SourceWarnings
+) -> Generator[BinaryIO]:
+    """Open bytes in which ASCII is ASCII, without a byte order mark.
+
+    UTF-16 and UTF-32 are written anew as UTF-8; other encodings are left as they are.
     """
     told = encoding or _by_mark(origin.head(4))
     with origin.open() as raw, unpacking(origin.name):
@@ -114,14 +133,9 @@ def numbered(
         if told and not _is_transparent(told):
             recoded = _Recoded(raw, told, origin.name, warnings)
             stream = cast(BinaryIO, io.BufferedReader(recoded, buffer_size=1 << 16))
-        first = True
-        for number, line in enumerate(stream, 1):
-            if first:
-                first = False
-                line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
-                if not line:
-                    continue
-            yield number, line
+        if cast(io.BufferedReader, stream).peek(3)[:3] == codecs.BOM_UTF8:
+            stream.read(3)
+        yield stream
 
 
 def text_lines(
@@ -132,6 +146,13 @@ def text_lines(
     name = origin.name
     for number, line in numbered(origin, encoding, warnings):
         yield number, decoder.decode(line, f"{name}:{number}")
+
+
+def decode_whole(origin: Origin, encoding: str | None, warnings: SourceWarnings) -> str:
+    """Return all of a file's text."""
+    decoder = Decoder(line_encoding(encoding), warnings)
+    with transparent(origin, encoding, warnings) as stream:
+        return decoder.decode(stream.read(), origin.name)
 
 
 def line_encoding(encoding: str | None) -> str | None:

@@ -24,7 +24,7 @@ from corpus.sources.intake import Intake, encodable
 from corpus.sources.options import ReadOptions
 from executors.errors import SourceError
 
-__all__ = ["AsyncMemorySource", "Item", "MemorySource"]
+__all__ = ["AsyncMemorySource", "Item", "MemorySource", "Opener"]
 
 Item = Record | str | tuple[object, object] | Mapping[str, object]
 """What one record may be given as; a plain text gets its position as its id."""
@@ -83,7 +83,7 @@ class _Maker:
     def _refuse(self, item: object, where: str) -> None:
         self.complaints.add(
             where,
-            f"a {type(item).__name__} is no record",
+            f"what has the type {type(item).__name__!r} is no record",
             "give texts, (id, text) pairs, mappings or records",
         )
 

@@ -16,7 +16,15 @@ from executors.errors import SourceError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["FileOrigin", "Origin", "StreamOrigin", "copied", "standard_input", "unpacking"]
+__all__ = [
+    "FileOrigin",
+    "Origin",
+    "StreamOrigin",
+    "copied",
+    "standard_input",
+    "unpacked",
+    "unpacking",
+]
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -106,14 +114,27 @@ class StreamOrigin:
 
     def _unpacked(self) -> BinaryIO:
         if self._stream is None:
-            buffered = io.BufferedReader(_Chained(b"", self._raw), buffer_size=_BUFFER)
+            chained = _Chained(_magic(self._raw), self._raw)
+            buffered = io.BufferedReader(chained, buffer_size=_BUFFER)
             self._stream = unpacked(cast(BinaryIO, buffered))
         return self._stream
 
 
+_piped: dict[int, StreamOrigin] = {}
+
+
 def standard_input() -> StreamOrigin:
-    """Return what is piped in; it stays open."""
-    return StreamOrigin(sys.stdin.buffer, name="stdin")
+    """Return what is piped in; it stays open. Asked for twice it is the same, and read but once."""
+    stream = sys.stdin.buffer
+    return _piped.setdefault(id(stream), StreamOrigin(stream, name="stdin"))
+
+
+def _magic(stream: BinaryIO) -> bytes:
+    """Read the first four bytes, however few a pipe gives at once."""
+    magic = b""
+    while len(magic) < 4 and (more := stream.read(4 - len(magic))):
+        magic += more
+    return magic
 
 
 def unpacked(raw: BinaryIO) -> BinaryIO:

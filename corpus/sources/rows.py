@@ -38,7 +38,8 @@ class RowSource:
         Raises:
             SourceError: rows are no record and `on_bad` is "refuse".
         """
-        warnings = self.warnings = SourceWarnings()
+        warnings = self.warnings
+        warnings.clear()
         complaints = Complaints(warnings, self.on_bad)
         intake = Intake(self.columns, warnings, complaints)
         for where, made_id, row in self.rows(warnings, complaints):

@@ -27,7 +27,7 @@ NASTY_TEXTS: dict[str, str] = {
     "formula": '=HYPERLINK("http://x.example","y")',
     "formula with a tab": "\t=1+1",
     "markup": "<script>alert(1)</script> & [link](javascript:x) </record>",
-    "rich markup": "[bold red]x[/] [link=file:///etc/passwd]y[/link]",
+    "rich markup": "[bold red]x[/] [link=https://x.example]y[/link]",
     "format strings": "{0} {name!r} %s %(x)d ${HOME} `id` $(id)",
     "right to left": "\u202egnp.exe\u202c \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627",
     "combining": "Z\u0351\u036b\u0343\u036a e\u0301 \u1112\u1161\u11ab",

@@ -1,0 +1,101 @@
+"""Files below a folder, or of a pattern: in a fixed order, links out of it passed over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from glob import has_magic, iglob
+from pathlib import Path
+
+from corpus.sources.base import SourceWarnings
+from corpus.sources.origin import FileOrigin
+from executors.errors import SourceError
+
+__all__ = ["Folder", "is_pattern"]
+
+
+def is_pattern(path: str) -> bool:
+    """Whether this is a glob pattern and no file of that very name."""
+    return has_magic(path) and not Path(path).exists()
+
+
+class Folder:
+    """Files below a folder, or those that match a pattern below its fixed part.
+
+    Hidden files, links that lead out of the folder and links to folders are passed over and
+    counted; what a pattern does not match is not asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self._pattern = is_pattern(path)
+        self.root = _fixed_part(path) if self._pattern else Path(path)
+        self._inside = self.root.resolve()
+
+    def files(self, warnings: SourceWarnings) -> Iterator[FileOrigin]:
+        """List the files, each named by its path below the folder.
+
+        Raises:
+            SourceError: nothing matches the pattern.
+        """
+        if not self._pattern:
+            yield from self._below(warnings)
+            return
+        found = False
+        for path in sorted(iglob(self.name, recursive=True)):  # noqa: PTH207 - Path.glob takes no absolute patterns
+            if (origin := self._checked(Path(path), warnings)) is not None:
+                found = True
+                yield origin
+        if not found:
+            raise SourceError(
+                f"no file matches {self.name!r}",
+                hint="quote the pattern, so that the shell leaves it",
+            )
+
+    def _below(self, warnings: SourceWarnings) -> Iterator[FileOrigin]:
+        waiting = [self.root]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            except OSError as error:
+                warnings.add("unreadable-files", self._below_root(folder), error.strerror or "")
+                continue
+            below: list[Path] = []
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name.startswith("."):
+                    warnings.add("hidden-files", self._below_root(path))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(path)
+                elif (origin := self._checked(path, warnings)) is not None:
+                    yield origin
+            waiting.extend(reversed(below))
+
+    def _checked(self, path: Path, warnings: SourceWarnings) -> FileOrigin | None:
+        """Return the file, or None when it is a link out, a folder, or no plain file."""
+        name = self._below_root(path)
+        if path.is_symlink():
+            target = path.resolve()
+            if target.is_dir() or not target.is_relative_to(self._inside):
+                warnings.add("outside-links", name)
+                return None
+        if path.is_dir():
+            return None
+        if not path.is_file():
+            warnings.add("unreadable-files", name, "no plain file")
+            return None
+        return FileOrigin(path, name=name)
+
+    def _below_root(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix() if path != self.root else path.as_posix()
+
+
+def _fixed_part(pattern: str) -> Path:
+    """Return the folder before the first part of a pattern that has wildcards."""
+    fixed: list[str] = []
+    for part in Path(pattern).parts[:-1]:
+        if has_magic(part):
+            break
+        fixed.append(part)
+    return Path(*fixed)
