@@ -29,7 +29,7 @@ import orjson
 from corpus.criterion import Criterion
 from corpus.questions import OneOf, Question, YesNo
 from executors.errors import ValidationError
-from executors.ids import content_key
+from executors.ids import ContentKey, content_key
 from executors.messages import Message, ModelRequest
 
 __all__ = [
@@ -109,12 +109,6 @@ Rules:
 
 SCORE_ASK: Final = "Answer with one of {codes} and nothing else:"
 
-PROMPTS_VERSION: Final = content_key(
-    *(JUDGE_SYSTEM, DESCRIPTION, YES_NO, ONE_OF, FORM, FORM_QUOTES),
-    *(ITEMS, ASK, AGAIN, SCORE_SYSTEM, SCORE_ASK),
-)
-"""Changes with any word of a prompt, so that verdicts of different prompts never meet."""
-
 _ALL_SHOWN: Final = 16
 _MARK: Final = "<items-"
 _END: Final = "\n</items-"
@@ -155,9 +149,7 @@ def score_system(criterion: Criterion, options: Sequence[tuple[str, str]]) -> st
     Args:
         options: code and label of each option; where they are the same, the label stands alone.
     """
-    shown = [
-        _plain(label) if code == label else f"{code} for {_plain(label)}" for code, label in options
-    ]
+    shown = [code if code == label else f"{code} for {_plain(label)}" for code, label in options]
     return SCORE_SYSTEM.format(
         question=criterion.question.text,
         description=_description(criterion),
@@ -262,3 +254,17 @@ def _unsure_words() -> Iterator[str]:
     yield "cannot tell"
     for n in count(1):
         yield f"cannot tell {n}"
+
+
+def _version() -> ContentKey:
+    labels = OneOf(text="which?", labels=("one", "two"))
+    described = Criterion(question=labels, description="what it means")
+    plain = Criterion(question=YesNo(text="whether?"))
+    systems = [judge_system(c, quotes=q) for c in (plain, described) for q in (False, True)]
+    scored = score_system(described, [("A", "one"), ("two", "two")])
+    asks = [ask_message(["<|a|>", "b"], again=again) for again in (False, True)]
+    return content_key(*systems, scored, *asks, score_message("a", ["A", "B"]))
+
+
+PROMPTS_VERSION: Final = _version()
+"""Changes with any word that a judge is told, so that verdicts of different prompts never meet."""
