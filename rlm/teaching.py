@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from corpus.judges.encoder import EncoderJudge
-from corpus.judges.head import fit_head
+from corpus.judges.head import HeadOrigin, fit_head, labels_hash
 from corpus.questions import Question, classes_of
 from corpus.spool import Spool
 from executors.errors import LabelsError
@@ -101,10 +101,16 @@ def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Tau
     records = spool.read(ordinals)
     vectors = encoder.encode([record.text for record in records])
     names = [taught.classes[n] for n in ordinals]
-    fitted = fit_head(vectors, names, classes_of(question), seed=0)
-    judge = EncoderJudge(encoder, fitted.head, question, labels=len(ordinals))
+    origin = HeadOrigin(
+        encoder=encoder.name,
+        encoder_version=encoder.version,
+        labels_hash=labels_hash(zip((record.id for record in records), names, strict=True)),
+        created_by=", ".join(sorted(set(taught.by.values()))),
+    )
+    head = fit_head(vectors, names, classes_of(question), seed=0, origin=origin)
+    judge = EncoderJudge(encoder, head, question, labels=len(ordinals))
     said = (
-        fitted.quality.sentence,
+        str(head.quality),
         f"only the first {encoder.max_words} words of each record were read",
     )
-    return Lesson(judge=judge, head_json=fitted.head.to_json(), said=said, warnings=fitted.warnings)
+    return Lesson(judge=judge, head_json=head.to_json(), said=said, warnings=head.warnings)
