@@ -109,7 +109,7 @@ def resolve_model(
         # Loads native code and weights: only who names it pays.
         from executors.models.local import LocalModel
 
-        return LocalModel(rest or None)
+        return LocalModel(rest or None, environ=environ)
     if provider == "openai":
         url, name = OPENAI_URL, rest
     elif spec.startswith("openai+"):
