@@ -1,0 +1,114 @@
+"""The child process in which llama.cpp runs: no network, no keys, one call at a time.
+
+A line of JSON in, a line of JSON out. The first line in is an EngineSetup; the first line out says
+whether it is ready. It ends when its input ends, so it never outlives its parent for long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from executors.models.isolation import cut_network
+from executors.models.llama_backends import Engine, EngineRefusal, EngineSetup, Job
+from executors.models.llama_prompts import PromptMaker
+
+__all__ = ["Answerer", "main"]
+
+Fields = Mapping[str, Any]
+
+
+class Answerer:
+    """Answers lines with an engine."""
+
+    def __init__(self, engine: Engine, setup: EngineSetup) -> None:
+        self._engine = engine
+        self._window = setup.window
+        self._prompts = PromptMaker(engine, chat=setup.chat_template is not None)
+
+    def answer(self, question: Fields) -> dict[str, object]:
+        """Return the fields of a reply: what was asked for, or a refusal with its kind."""
+        try:
+            if question["op"] == "tokenize":
+                text: str = question["text"]
+                return {"tokens": self._engine.tokenize(text, special=False, bos=False)}
+            return asdict(self._engine.complete(self._job(question)))
+        except EngineRefusal as refusal:
+            return {"refusal": refusal.kind, "what": refusal.what}
+
+    def _job(self, question: Fields) -> Job:
+        segments = self._prompts.segments([(role, text) for role, text in question["turns"]])
+        prompt = sum(map(len, segments))
+        reserve = int(question["max_tokens"])
+        if not segments:
+            raise EngineRefusal("rejected", "the prompt is empty")
+        # Checked before the engine sees it: what goes over the window may be cut, or end the process.
+        if prompt + reserve > self._window:
+            raise EngineRefusal(
+                "context",
+                f"a prompt of {prompt:,} tokens and {reserve:,} reserved for the answer do not fit "
+                f"the window of {self._window:,} tokens",
+            )
+        return Job(
+            segments=segments,
+            max_tokens=reserve,
+            temperature=question["temperature"],
+            seed=question["seed"],
+            schema=question["schema"],
+            top=question["top"],
+            stop=tuple(question["stop"]),
+        )
+
+
+def main() -> None:
+    """Serve the parent until it closes its end."""
+    lines, out = _private_streams()
+    isolated = cut_network()
+    setup = EngineSetup(**json.loads(next(lines)))
+    try:
+        engine = _open(setup)
+    except EngineRefusal as refusal:
+        _say(out, {"refusal": refusal.kind, "what": refusal.what})
+        return
+    _say(out, {"ready": True, "isolated": isolated})
+    answerer = Answerer(engine, setup)
+    for line in lines:
+        _say(out, answerer.answer(json.loads(line)))
+    engine.close()
+
+
+def _private_streams() -> tuple[Iterator[bytes], BinaryIO]:
+    """Take standard input and output for ourselves: whatever native code prints goes to errors."""
+    lines = os.fdopen(os.dup(0), "rb")
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return iter(lines), out
+
+
+def _open(setup: EngineSetup) -> Engine:
+    # Each engine loads its own native code; only the one that is wanted may be installed.
+    match setup.backend:
+        case "xllamacpp":
+            from executors.models.llama_server import ServerEngine
+
+            return ServerEngine(setup)
+        case "llama-cpp-python":
+            from executors.models.llama_native import NativeEngine
+
+            return NativeEngine(setup)
+
+
+def _say(out: BinaryIO, fields: Mapping[str, object]) -> None:
+    out.write(json.dumps(fields).encode() + b"\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()
+    sys.stderr.flush()
+    # The engines' own threads and destructors have nothing left to save.
+    os._exit(0)
