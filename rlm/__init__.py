@@ -2,9 +2,11 @@
 
 Layout:
 
-- `counting`: the front for `count` and `count_sync`
-- `receipts`: what was asked, answered and paid, folded from events
-- `cli`: the command line
+- `counting`: the front for `count` and `count_sync`; `options` checks, `counted` is one run
+- `judging` `teaching` `labels`: which judge, and how labels teach the encoder's head
+- `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
+- `runs` `outputs`: where runs live, and results as files
+- `cli` `render`: the command line, and what people see
 - `testing`: public fakes, among them a scripted model and a fake server on loopback
 - `_siblings`: refuses foreign packages that hide ours; runs before anything else
 
@@ -19,13 +21,197 @@ from rlm._version import __version__
 
 _siblings.require_siblings()
 
-__all__ = ["__rlm_distribution__", "__version__"]
+if TYPE_CHECKING:
+    from corpus.questions import OneOf, YesNo
+    from corpus.records import Record, RecordState
+    from corpus.results import Ranked, Ranking, Row, Tally
+    from corpus.verdicts import Quote
+    from executors.errors import (
+        AuthError,
+        ConfigError,
+        ConnectFault,
+        ConnectTimeout,
+        ContextExceeded,
+        DeadlineExceeded,
+        DuplicateIds,
+        Halted,
+        HeadersTimeout,
+        IdleTimeout,
+        InternalError,
+        LabelsError,
+        MalformedReply,
+        MissingExtra,
+        ModelError,
+        ModelUnusable,
+        NotEncodable,
+        PromptCut,
+        RateLimited,
+        RequestRejected,
+        RetriesExhausted,
+        RlmError,
+        RunDirError,
+        ServerFault,
+        SourceError,
+        TransportFault,
+        UsageError,
+        ValidationError,
+    )
+    from executors.events import Event
+    from executors.gate.allowance import Caps
+    from executors.messages import Message, ModelReply, ModelRequest
+    from executors.models.base import Model, ModelInfo
+    from executors.models.openai import OpenAIModel
+    from executors.models.prices import Price, PriceTable
+    from executors.secrets import Secret
+    from executors.usage import Usage
+    from rlm.corpora import Corpus, open_corpus
+    from rlm.counting import CountOutcome, count, count_sync
+    from rlm.label_file import read_labels
+    from rlm.labels import Label
+    from rlm.outcome import Blocker, Completed, Incomplete
+    from rlm.receipts import NodeReceipt, Receipts, Totals
+    from rlm.runs import load_result
+    from rlm.sync import close
+
+__all__ = [
+    "AuthError",
+    "Blocker",
+    "Caps",
+    "Completed",
+    "ConfigError",
+    "ConnectFault",
+    "ConnectTimeout",
+    "ContextExceeded",
+    "Corpus",
+    "CountOutcome",
+    "DeadlineExceeded",
+    "DuplicateIds",
+    "Event",
+    "Halted",
+    "HeadersTimeout",
+    "IdleTimeout",
+    "Incomplete",
+    "InternalError",
+    "Label",
+    "LabelsError",
+    "MalformedReply",
+    "Message",
+    "MissingExtra",
+    "Model",
+    "ModelError",
+    "ModelInfo",
+    "ModelReply",
+    "ModelRequest",
+    "ModelUnusable",
+    "NodeReceipt",
+    "NotEncodable",
+    "OneOf",
+    "OpenAIModel",
+    "Price",
+    "PriceTable",
+    "PromptCut",
+    "Quote",
+    "Ranked",
+    "Ranking",
+    "RateLimited",
+    "Receipts",
+    "Record",
+    "RecordState",
+    "RequestRejected",
+    "RetriesExhausted",
+    "RlmError",
+    "Row",
+    "RunDirError",
+    "Secret",
+    "ServerFault",
+    "SourceError",
+    "Tally",
+    "Totals",
+    "TransportFault",
+    "Usage",
+    "UsageError",
+    "ValidationError",
+    "YesNo",
+    "__rlm_distribution__",
+    "__version__",
+    "close",
+    "count",
+    "count_sync",
+    "load_result",
+    "open_corpus",
+    "read_labels",
+]
 
 __rlm_distribution__ = _siblings.DISTRIBUTION
 
 # The module that each public name is loaded from when it is first asked for. Type checkers read the
 # same list as imports under `if TYPE_CHECKING:`; a test holds the two and `__all__` together.
-_HOMES: dict[str, str] = {}
+_HOMES = {
+    "AuthError": "executors.errors",
+    "Blocker": "rlm.outcome",
+    "Caps": "executors.gate.allowance",
+    "Completed": "rlm.outcome",
+    "ConfigError": "executors.errors",
+    "ConnectFault": "executors.errors",
+    "ConnectTimeout": "executors.errors",
+    "ContextExceeded": "executors.errors",
+    "Corpus": "rlm.corpora",
+    "CountOutcome": "rlm.counting",
+    "DeadlineExceeded": "executors.errors",
+    "DuplicateIds": "executors.errors",
+    "Event": "executors.events",
+    "Halted": "executors.errors",
+    "HeadersTimeout": "executors.errors",
+    "IdleTimeout": "executors.errors",
+    "Incomplete": "rlm.outcome",
+    "InternalError": "executors.errors",
+    "Label": "rlm.labels",
+    "LabelsError": "executors.errors",
+    "MalformedReply": "executors.errors",
+    "Message": "executors.messages",
+    "MissingExtra": "executors.errors",
+    "Model": "executors.models.base",
+    "ModelError": "executors.errors",
+    "ModelInfo": "executors.models.base",
+    "ModelReply": "executors.messages",
+    "ModelRequest": "executors.messages",
+    "ModelUnusable": "executors.errors",
+    "NodeReceipt": "rlm.receipts",
+    "NotEncodable": "executors.errors",
+    "OneOf": "corpus.questions",
+    "OpenAIModel": "executors.models.openai",
+    "Price": "executors.models.prices",
+    "PriceTable": "executors.models.prices",
+    "PromptCut": "executors.errors",
+    "Quote": "corpus.verdicts",
+    "Ranked": "corpus.results",
+    "Ranking": "corpus.results",
+    "RateLimited": "executors.errors",
+    "Receipts": "rlm.receipts",
+    "Record": "corpus.records",
+    "RecordState": "corpus.records",
+    "RequestRejected": "executors.errors",
+    "RetriesExhausted": "executors.errors",
+    "RlmError": "executors.errors",
+    "Row": "corpus.results",
+    "RunDirError": "executors.errors",
+    "Secret": "executors.secrets",
+    "ServerFault": "executors.errors",
+    "SourceError": "executors.errors",
+    "Tally": "corpus.results",
+    "Totals": "rlm.receipts",
+    "TransportFault": "executors.errors",
+    "Usage": "executors.usage",
+    "UsageError": "executors.errors",
+    "ValidationError": "executors.errors",
+    "YesNo": "corpus.questions",
+    "close": "rlm.sync",
+    "count": "rlm.counting",
+    "count_sync": "rlm.counting",
+    "load_result": "rlm.runs",
+    "open_corpus": "rlm.corpora",
+    "read_labels": "rlm.label_file",
+}
 
 
 if not TYPE_CHECKING:  # or type checkers would believe in any name

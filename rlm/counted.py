@@ -18,6 +18,7 @@ from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
 from corpus.questions import OneOf, Question
 from corpus.results import Ranking, Tally, tally
 from corpus.scan import Scan, distinct, scan
+from corpus.sources import SourceLike
 from corpus.spool import Spool, build_spool
 from corpus.tally_file import save_tally
 from corpus.windows import Cut
@@ -27,7 +28,7 @@ from executors.events import Warned
 from executors.gate.allowance import CapsAllowance
 from executors.ids import NodeId, child_of, new_run_id
 from rlm._version import __version__
-from rlm.corpora import Corpus
+from rlm.corpora import Corpus, open_corpus
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
@@ -62,9 +63,8 @@ class CountRun:
         UsageError: from the constructor, when the judge that is asked for cannot work.
     """
 
-    def __init__(self, question: Question, corpus: Corpus, options: CountOptions) -> None:
+    def __init__(self, question: Question, options: CountOptions) -> None:
         self._question = question
-        self._corpus = corpus
         self._options = options
         self._clock = options.clock
         self._plan: JudgePlan = plan_judge(options, question)
@@ -72,7 +72,7 @@ class CountRun:
         self._notes: list[str] = []
         self._spent = False
 
-    async def outcome(self) -> _Outcome:
+    async def outcome(self, corpus: SourceLike | Corpus) -> _Outcome:
         """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
         options = self._options
         run = new_run_id(self._clock.now())
@@ -82,7 +82,7 @@ class CountRun:
             with EventLog(self._directory / "events.jsonl", *listeners) as self._emit:
                 self._start(run)
                 try:
-                    return await self._count()
+                    return await self._count(open_corpus(corpus))
                 except UsageError:
                     raise
                 except Halted as halted:
@@ -112,32 +112,38 @@ class CountRun:
         )
         self._emit(NodeStarted(node=_ROOT, at=self._clock.now(), name="count"))
 
-    async def _count(self) -> _Outcome:
-        spool = await self._read()
+    async def _count(self, corpus: Corpus) -> _Outcome:
+        judge = self._judge_before_reading()
+        spool = await self._read(corpus)
         if len(spool) == 0:
             return self._incomplete(None, "empty-corpus", ("the corpus holds no record",))
-        taught = await self._labels(spool)
+        taught = await self._labels(corpus, spool)
+        if isinstance(self._plan, Encoding):
+            if not taught.classes:
+                return await self._rank(spool, self._plan)
+            judge = await self._teach(spool, self._plan, taught)
+        assert judge is not None
+        return await self._judge(spool, judge, taught)
+
+    def _judge_before_reading(self) -> Judge | None:
+        """Return the judge that needs no corpus; None where labels have to teach it first."""
         match self._plan:
             case Encoding():
-                if not taught.classes:
-                    return await self._rank(spool, self._plan)
-                judge = await self._teach(spool, self._plan, taught)
-                return await self._judge(spool, judge, taught)
+                return None
             case Ruling():
-                return await self._judge(
-                    spool, self._plan.judge(self._question, _JUDGE, self._emit), taught
-                )
+                return self._plan.judge(self._question, _JUDGE, self._emit)
             case Asking():
-                return await self._judge(spool, self._asking(self._plan), taught)
+                return self._asking(self._plan)
 
-    async def _read(self) -> Spool:
-        with self._node(_READ, f"read {self._corpus.source.info.name}") as said:
+    async def _read(self, corpus: Corpus) -> Spool:
+        source = corpus.source
+        with self._node(_READ, f"read {source.info.name}") as said:
             spool = await build_spool(
-                self._corpus.source,
+                source,
                 self._directory / "spool",
                 on_duplicate=self._options.on_duplicate,
             )
-            info = self._corpus.source.info
+            info = source.info
             self._emit(
                 SourceRead(
                     node=_READ,
@@ -150,14 +156,14 @@ class CountRun:
                 )
             )
             said.extend((f"{len(spool):,} records", *info.said))
-            for warning in self._corpus.source.warnings:
+            for warning in source.warnings:
                 self._warn(_READ, warning.code, warning.sentence, warning.count)
             return spool
 
-    async def _labels(self, spool: Spool) -> Taught:
+    async def _labels(self, corpus: Corpus, spool: Spool) -> Taught:
         encoder = self._plan.encoder if isinstance(self._plan, Encoding) else None
         labels: tuple[Label, ...] = await gather_labels(
-            self._options, self._corpus, spool, self._question, encoder
+            self._options, corpus, spool, self._question, encoder
         )
         taught = teach(labels, spool, self._question, positive=self._options.positive)
         for note in taught.notes:
@@ -249,11 +255,12 @@ class CountRun:
     async def _judge(self, spool: Spool, judge: Judge, taught: Taught) -> _Outcome:
         options, info = self._options, judge.info
         labels = self._question.labels if isinstance(self._question, OneOf) else ()
+        tokens = _window_tokens(options.window_tokens, self._plan)
         plan = Scan(
             cut=Cut(
                 items=options.window or info.window,
-                tokens=options.window_tokens,
-                overlap=min(60, options.window_tokens // 4),
+                tokens=tokens,
+                overlap=min(60, tokens // 4),
                 whole=info.pools,
             ),
             passes=1 if info.deterministic else options.passes,
@@ -339,6 +346,12 @@ class CountRun:
                 await anyio.to_thread.run_sync(self._plan.encoder.close)
             case _:
                 pass
+
+
+def _window_tokens(wanted: int, plan: JudgePlan) -> int:
+    """Leave half of a known window to instructions, aliases and the answer."""
+    known = plan.model.info.context_window if isinstance(plan, Asking) else None
+    return wanted if known is None else max(16, min(wanted, known // 2))
 
 
 def _code(name: str, labels: tuple[str, ...]) -> int:

@@ -16,7 +16,7 @@ from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoder import Encoder
 from executors.models.prices import PriceList
-from rlm.corpora import Corpus, open_corpus
+from rlm.corpora import Corpus
 from rlm.counted import CountRun
 from rlm.labels import AskLabels
 from rlm.options import CountOptions, LabelsLike, OnDuplicate, Predicate
@@ -123,7 +123,7 @@ async def count_with(
     question: str | Question, corpus: SourceLike | Corpus, options: CountOptions
 ) -> CountOutcome:
     """Count with options that were checked already."""
-    return await CountRun(as_question(question), open_corpus(corpus), options).outcome()
+    return await CountRun(as_question(question), options).outcome(corpus)
 
 
 count_sync = sync_twin(count)
