@@ -57,7 +57,12 @@ def as_table(stream: object) -> ArrowTable:
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    return cast(ArrowTable, _pyarrow("pyarrow", "reading an Arrow stream").table(stream))
+    # Optional; whoever offers a stream may do so without it.
+    try:
+        arrow = import_module("pyarrow")
+    except ImportError as error:
+        raise MissingExtra(extra="parquet", needed_for="reading an Arrow stream") from error
+    return cast(ArrowTable, arrow.table(stream))
 
 
 def open_arrow(table: ArrowTable, options: ReadOptions) -> RowSource:
@@ -94,7 +99,7 @@ def open_parquet(
         MissingExtra: pyarrow is not installed.
         SourceError: a file cannot be read, or a column cannot be told.
     """
-    parquet = _pyarrow("pyarrow.parquet", f"reading {name!r}")
+    parquet = _parquet(f"reading {name!r}")
     first, *others = origins(SourceWarnings())
     with _Opened(parquet, first) as file:
         names = file.schema_arrow.names
@@ -188,9 +193,9 @@ def _cells(column: _Array) -> list[object]:
         ]
 
 
-def _pyarrow(module: str, needed_for: str) -> ModuleType:
+def _parquet(needed_for: str) -> ModuleType:
     # Optional, and heavy: it loads once a path and its format are known to be right.
     try:
-        return import_module(module)
+        return import_module("pyarrow.parquet")
     except ImportError as error:
         raise MissingExtra(extra="parquet", needed_for=needed_for) from error

@@ -155,10 +155,17 @@ class _Pandas:
 
 def _index_name(index: _PandasIndex, names: Sequence[str]) -> str | None:
     """Return what an index that says something is called, as a column."""
-    if type(index).__name__ == "RangeIndex" or index.nlevels > 1:
+    if index.nlevels > 1 or _just_counts(index):
         return None
     name = "index" if index.name is None else str(index.name)
     return None if name in names else name
+
+
+def _just_counts(index: _PandasIndex) -> bool:
+    """Whether the index says no more than the number of the row."""
+    start: object = getattr(index, "start", None)
+    step: object = getattr(index, "step", None)
+    return type(index).__name__ == "RangeIndex" and (start, step) == (0, 1)
 
 
 def _objects(series: _PandasSeries) -> list[object]:

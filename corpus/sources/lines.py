@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from corpus.sources.base import SourceWarnings
@@ -99,12 +99,13 @@ class Decoder:
         return text
 
     def _guess(self, raw: bytes, where: str) -> str:
+        if self._told is None:
+            with suppress(UnicodeDecodeError):
+                # Some exports write surrogates one by one; whoever takes the text joins them.
+                return raw.decode("utf-8", "surrogatepass")
         if self._told is None and not self.utf8_seen:
-            try:
+            with suppress(UnicodeDecodeError):
                 text = raw.decode("cp1252")
-            except UnicodeDecodeError:
-                pass
-            else:
                 self._warnings.add("other-encoding", where)
                 return text
         self._warnings.add("replaced-bytes", where)
