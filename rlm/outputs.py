@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -29,6 +29,7 @@ _ROW_COLUMNS: Final = (
     "ordinal", "id", "state", "label", "probability", "reason",
     "quote", "quote_start", "quote_end", "where",
 )  # fmt: skip
+_TELL_EVERY: Final = 4_096
 _RANKED_COLUMNS: Final = ("rank", "id", "score", "where")
 
 
@@ -90,18 +91,24 @@ def check_target(path: str | Path, *, source: str | Path | None = None) -> Targe
     return Target(path=target, format=format_)
 
 
-def write_result(result: Tally | Ranking, target: Target) -> Written:
+def write_result(
+    result: Tally | Ranking, target: Target, *, on_rows: Callable[[int], None] | None = None
+) -> Written:
     """Write one row a record, whole or not at all; an older file of that name is replaced.
 
     Columns of a Tally: ordinal, id, state, label, probability, reason, quote, quote_start,
     quote_end, where. Columns of a Ranking: rank, id, score, where.
 
+    Args:
+        on_rows: is told every few thousand rows how many more were written.
+
     Raises:
         OSError: the disk is full, or the folder went away.
     """
+    tell = on_rows or _untold
     if isinstance(result, Tally):
-        return _write(_ROW_COLUMNS, map(_of_row, result.rows()), target)
-    return _write(_RANKED_COLUMNS, map(_of_ranked, result.rows()), target)
+        return _write(_ROW_COLUMNS, _told(map(_of_row, result.rows()), tell), target)
+    return _write(_RANKED_COLUMNS, _told(map(_of_ranked, result.rows()), tell), target)
 
 
 def read_csv(path: str | Path) -> Iterator[dict[str, str | None]]:
@@ -129,6 +136,21 @@ def _of_row(row: Row) -> Fields:
 
 def _of_ranked(row: Ranked) -> Fields:
     return {"rank": row.rank, "id": row.id, "score": row.score, "where": row.where}
+
+
+def _told(rows: Iterable[Fields], tell: Callable[[int], None]) -> Iterator[Fields]:
+    since = 0
+    for row in rows:
+        yield row
+        since += 1
+        if since == _TELL_EVERY:
+            tell(since)
+            since = 0
+    tell(since)
+
+
+def _untold(_: int) -> None:
+    """Nobody wants to know."""
 
 
 def _write(columns: tuple[str, ...], rows: Iterable[Fields], target: Target) -> Written:

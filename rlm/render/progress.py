@@ -35,7 +35,8 @@ class Standing:
     done: int = 0
     total: int | None = None
     """None: not known yet."""
-    unresolved: int = 0
+    unresolved: int | None = 0
+    """None where nothing can stay unresolved."""
     calls: int = 0
     cost: Decimal | None = Decimal(0)
     """USD so far over the priced calls; None when no call has a price."""
@@ -99,7 +100,8 @@ class Progress:
     def add(self, done: int, *, unresolved: int = 0) -> None:
         """Count some more as done."""
         now = self._standing
-        self.update(replace(now, done=now.done + done, unresolved=now.unresolved + unresolved))
+        left = None if now.unresolved is None else now.unresolved + unresolved
+        self.update(replace(now, done=now.done + done, unresolved=left))
 
     def tick(self) -> None:
         """Show the numbers if it is time to."""
@@ -136,8 +138,13 @@ class Progress:
 def describe(
     what: str, standing: Standing, seconds: float, *, unit: str = "records", ended: bool = False
 ) -> str:
-    """Return one line: `judging 1,200 of 6,046 records (19 %), 113/s, 43 s left, …`."""
+    """Return one line: `judging 1,200 of 6,046 records (19 %), 113/s, 43 s left, …`.
+
+    Work that counts nothing has its time alone: `reading, 12 s`.
+    """
     done, total = standing.done, standing.total
+    if total is None and not done:
+        return ", ".join([what, duration(seconds), *_note(standing)])
     parts = [f"{what} {done:,}" + (f" of {total:,} {unit}" if total is not None else f" {unit}")]
     if total:
         # Rounded down: 100 % is said of what is really done.
@@ -149,25 +156,29 @@ def describe(
         parts.append(duration(seconds))
     elif rate and total is not None and seconds >= 1:
         parts.append(f"{duration((total - done) / rate)} left")
-    parts.append(f"{standing.unresolved:,} unresolved")
+    if standing.unresolved is not None:
+        parts.append(f"{standing.unresolved:,} unresolved")
     if standing.calls:
         cost = standing.cost
         priced = "price unknown" if cost is None else f"{cost:.4f} USD"
         parts += [f"{standing.calls:,} calls", priced]
-    if standing.note:
-        parts.append(plain(standing.note, 60))
-    return ", ".join(parts)
+    return ", ".join([*parts, *_note(standing)])
+
+
+def _note(standing: Standing) -> list[str]:
+    return [plain(standing.note, 60)] if standing.note else []
 
 
 def duration(seconds: float) -> str:
-    """Return a duration for people: `0.4 s`, `43 s`, `12 min 5 s`, `3 h 4 min`."""
+    """Return a duration for people: `0.4 s`, `43 s`, `12 min 5 s`, `24 h`."""
     if seconds < 10:
         return f"{max(0.0, seconds):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if not minutes:
         return f"{rest} s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    big, small = (f"{hours} h", f"{minutes} min") if hours else (f"{minutes} min", f"{rest} s")
+    return big if small.startswith("0 ") else f"{big} {small}"
 
 
 def _rate(rate: float) -> str:

@@ -1,0 +1,188 @@
+"""`rlm count`: the options, checked cheapest first, and the run."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from rlm.cli.options import (
+    Json,
+    KeyEnv,
+    ModelSpec,
+    OutFile,
+    choose,
+    encoder_spec,
+    split_list,
+    typed_question,
+)
+
+__all__ = ["count"]
+
+_DEFAULT_CALLS, _DEFAULT_TOKENS, _DEFAULT_USD, _DEFAULT_SECONDS = 100_000, 200_000_000, 10.0, 86_400
+
+
+def count(
+    source: Annotated[
+        str, typer.Argument(help="File, folder or glob to read; - for standard input.")
+    ],
+    question: Annotated[str, typer.Argument(help="A yes/no question, asked verbatim.")],
+    *,
+    one_of: Annotated[
+        str | None,
+        typer.Option("--one-of", metavar="A,B,C", help="Labels: which one fits the record?"),
+    ] = None,
+    model: ModelSpec = None,
+    key_env: KeyEnv = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="KIND",
+            help="chat, logprob, encoder or rule; the encoder without a model, else chat.",
+        ),
+    ] = None,
+    terms: Annotated[
+        str | None,
+        typer.Option("--terms", metavar="A,B,C", help="Rule judge: any of these words matches."),
+    ] = None,
+    description: Annotated[
+        str | None,
+        typer.Option("--description", metavar="TEXT", help="What a match looks like."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE|COLUMN",
+            help="Labels of some records: CSV, JSONL or a column.",
+        ),
+    ] = None,
+    label: Annotated[
+        int | None,
+        typer.Option("--label", metavar="N", help="Label in this terminal until N records are."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who labels; $USER by default.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="LABEL", help="The label that means yes."),
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", metavar="NAME", help="Encoder; see `rlm models`.")
+    ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Id column; detected and said.")
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="COLUMN", help="Text column; may be given several times."),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="SQL", help="What to read from a database.")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Format, where it is not clear.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
+    ] = None,
+    on_duplicate: Annotated[
+        str,
+        typer.Option("--on-duplicate", metavar="HOW", help="Repeated ids: refuse or suffix."),
+    ] = "refuse",
+    passes: Annotated[
+        int, typer.Option("--passes", metavar="N", help="How often each record is judged.")
+    ] = 2,
+    votes: Annotated[
+        str, typer.Option("--votes", metavar="HOW", help="any, majority or all of the passes.")
+    ] = "any",
+    window: Annotated[
+        int | None, typer.Option("--window", metavar="N", help="Records a call; 8 for chat.")
+    ] = None,
+    window_tokens: Annotated[
+        int, typer.Option("--window-tokens", metavar="N", help="Estimated tokens a call shows.")
+    ] = 6_000,
+    quotes: Annotated[
+        bool, typer.Option("--quotes", help="Ask for a quote, which code looks up in the record.")
+    ] = False,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
+    ] = 16,
+    max_calls: Annotated[
+        int, typer.Option("--max-calls", metavar="N", help="Bound of the run: calls.")
+    ] = _DEFAULT_CALLS,
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", metavar="N", help="Bound of the run: tokens.")
+    ] = _DEFAULT_TOKENS,
+    max_usd: Annotated[
+        float, typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.")
+    ] = _DEFAULT_USD,
+    max_seconds: Annotated[
+        float, typer.Option("--max-seconds", metavar="S", help="Bound of the run: seconds.")
+    ] = _DEFAULT_SECONDS,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="Directory of this run; a new one.")
+    ] = None,
+    out: OutFile = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings for later questions.")
+    ] = False,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Ask a question that holds {{ name }} as it stands.")
+    ] = False,
+    json_: Json = False,
+) -> int:
+    """Count the records that match a question, and account for every one of them.
+
+    The result goes to standard output, everything else to standard error.
+    """
+    # Cheapest first: words, files and columns; then what loads numbers, encoders and models. None
+    # of it is loaded for --help.
+    from rlm.cli.labels import labels_from
+    from rlm.corpora import open_corpus
+
+    asked = typed_question(question, one_of=one_of, verbatim=verbatim)
+    words = split_list(terms, option="--terms")
+    source_open = open_corpus(
+        source, id=id_, text=text or None, query=query, format=format_, encoding=encoding
+    )
+    known, asker = labels_from(
+        labels, goal=label, by=by, positive=positive, question=asked, source=source
+    )
+
+    from corpus.judges.base import JudgeKind
+    from corpus.ledger import VOTES
+    from executors.gate.allowance import Caps
+    from rlm.cli.run import run_count
+    from rlm.options import CountOptions
+    from rlm.outputs import check_target
+
+    target = check_target(out, source=source) if out is not None else None
+    options = CountOptions(
+        model=model,
+        key_env=key_env,
+        judge=choose(judge, get_args(JudgeKind), option="--judge") if judge else None,
+        encoder=encoder_spec(encoder),
+        labels=known,
+        positive=positive,
+        ask_labels=asker,
+        description=description,
+        terms=words,
+        passes=passes,
+        votes=choose(votes, VOTES, option="--votes"),
+        window=window,
+        window_tokens=window_tokens,
+        concurrency=concurrency,
+        quotes=quotes,
+        caps=Caps(
+            calls=max_calls, tokens=max_tokens, usd=Decimal(str(max_usd)), seconds=max_seconds
+        ),
+        on_duplicate=choose(on_duplicate, ("refuse", "suffix"), option="--on-duplicate"),
+        run=run,
+        cache=not no_cache,
+    )
+    return run_count(asked, source_open, options, target, as_json=json_)

@@ -1,0 +1,40 @@
+"""Exit codes, and which one an error stands for."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import assert_never
+
+from executors.errors import Halted, RlmError
+
+__all__ = ["Exit", "exit_of"]
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    DONE = 0
+    """Verified, or nothing to verify."""
+    OUR_FAULT = 1
+    USAGE = 2
+    NOT_SATISFIED = 3
+    INCOMPLETE = 4
+    STOPPED = 130
+    """Ctrl-C."""
+    PIPE_CLOSED = 141
+    """The reader of our output went away, as `head` does."""
+
+
+def exit_of(error: RlmError) -> Exit:
+    """Return the code by whose fault it is; a bound or the world leaves the work incomplete."""
+    if isinstance(error, Halted):
+        return Exit.INCOMPLETE
+    match error.fault:
+        case "yours":
+            return Exit.USAGE
+        case "world":
+            return Exit.INCOMPLETE
+        case "ours":
+            return Exit.OUR_FAULT
+        case _:
+            assert_never(error.fault)

@@ -1,0 +1,104 @@
+"""Options that are declared once, and how their texts become values."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from corpus.questions import OneOf, Question, YesNo
+from executors.errors import ValidationError
+
+__all__ = [
+    "Json",
+    "KeyEnv",
+    "ModelSpec",
+    "OutFile",
+    "choose",
+    "encoder_spec",
+    "split_list",
+    "typed_question",
+]
+
+C = TypeVar("C", bound=str)
+
+ModelSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="SPEC", help="Model to ask; `rlm models` says how to name one."
+    ),
+]
+KeyEnv = Annotated[
+    str | None,
+    typer.Option(
+        "--key-env", metavar="NAME", help="Environment variable with the key of a custom URL."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."),
+]
+
+# What a template leaves behind when a value of it was not given.
+_PLACEHOLDER = re.compile(r"\{\{\s*[A-Za-z_][\w.\[\]'\"]*\s*\}\}")
+
+
+def split_list(text: str | None, *, option: str) -> tuple[str, ...]:
+    """Split `a,b,"c, d"` at its commas, as one line of CSV.
+
+    Raises:
+        ValidationError: a quote that is not closed, or more than one line.
+    """
+    if text is None:
+        return ()
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ValidationError(
+            f"{option}={text!r} is no list: {error}",
+            hint=f"separate by commas and quote what holds one, as in {option} 'a,\"b, c\",d'",
+        ) from None
+    return tuple(item.strip() for row in rows for item in row if item.strip())
+
+
+def choose(value: str, choices: Sequence[C], *, option: str) -> C:
+    """Return the choice that a text names.
+
+    Raises:
+        ValidationError: it names none of them.
+    """
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise ValidationError(f"{option}={value!r}", hint=f"choose one of {', '.join(choices)}")
+
+
+def encoder_spec(name: str | None) -> str | None:
+    """Return the spec of an encoder that may be named with or without its kind."""
+    if name is None or name.partition(":")[0] == "encoder":
+        return name
+    return f"encoder:{name}"
+
+
+def typed_question(text: str, *, one_of: str | None, verbatim: bool) -> Question:
+    """Return the question, unless it is a template whose value was never filled in.
+
+    Raises:
+        ValidationError: it is blank, its labels are too few, or it holds `{{ name }}`, which a
+            model would be asked as it stands.
+    """
+    found = None if verbatim else _PLACEHOLDER.search(text)
+    if found is not None:
+        raise ValidationError(
+            f"the question holds the unfilled placeholder {found[0]!r}",
+            where=f"in {text!r}",
+            hint="questions are asked verbatim: fill it in, or ask it so with --verbatim",
+        )
+    if one_of is None:
+        return YesNo(text=text)
+    return OneOf(text=text, labels=split_list(one_of, option="--one-of"))

@@ -1,0 +1,122 @@
+"""`rlm show`: a run that ended, from its receipt."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from executors.errors import RunDirError
+from rlm.cli.exits import Exit
+from rlm.cli.options import Json, OutFile, choose
+
+if TYPE_CHECKING:
+    from corpus.results import Row
+    from rlm.receipts import Receipts
+    from rlm.render.lines import Line
+
+__all__ = ["load_receipts", "show"]
+
+
+def show(
+    directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Directory of a run.")],
+    *,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="STATE", help="List the records in this state, too."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, help="How many records to list.")
+    ] = 20,
+    out: OutFile = None,
+    json_: Json = False,
+) -> int:
+    """Show the result and the receipt of a run; nothing is asked or paid."""
+    # Receipts need pydantic, records numpy; --help has no use for either.
+    from rlm.render.lines import write_lines
+
+    receipts = load_receipts(directory)
+    if out is not None:
+        _export(directory, out)
+    if json_:
+        sys.stdout.write(receipts.to_json() + "\n")
+        return Exit.DONE
+    lines = _summary(receipts)
+    if state is not None:
+        lines += _listing(directory, state, limit)
+    write_lines(lines, sys.stdout)
+    return Exit.DONE
+
+
+def load_receipts(directory: Path) -> Receipts:
+    """Read the receipt of a run directory, which may come from anywhere.
+
+    Raises:
+        RunDirError: there is none, or it is none of ours.
+    """
+    from rlm.receipts import Receipts
+
+    try:
+        return Receipts.load(directory)
+    except OSError as error:
+        raise RunDirError(
+            f"{str(directory)!r} holds no receipt that can be read: {error.strerror}",
+            hint="name the directory of a run, as `rlm count` prints it",
+        ) from None
+    except (TypeError, ValueError) as error:  # no object, no JSON, or other fields than ours
+        first = str(error).partition("\n")[0]
+        raise RunDirError(
+            f"the receipt in {str(directory)!r} is not one of this version: {first}",
+            hint="it may be cut short, or made by another version of rlm",
+        ) from None
+
+
+def _summary(receipts: Receipts) -> list[Line]:
+    from rlm.render.lines import line
+    from rlm.render.text import result_block, tree
+
+    return [*result_block(receipts), line(""), *tree(receipts)]
+
+
+def _listing(directory: Path, state: str, limit: int) -> list[Line]:
+    from corpus.records import RecordState
+    from rlm.render.lines import Piece, line
+    from rlm.runs import load_result
+
+    chosen = choose(state, get_args(RecordState), option="--state")
+    tally = load_result(directory)
+    of = tally.states.get(chosen, 0)
+    lines = [line(""), line(Piece(f"{chosen}: {of:,} records", "strong"))]
+    rows = (row for row in tally.rows() if row.state == chosen)
+    lines += [_row(row) for row in islice(rows, limit)]
+    if of > limit:
+        lines.append(line(Piece(f"… {of - limit:,} more; --limit N, or --out FILE for all", "dim")))
+    return lines
+
+
+def _row(row: Row) -> Line:
+    from rlm.render.lines import Piece, line
+    from rlm.render.safe import plain
+
+    parts = [
+        plain(row.id, 60),
+        "" if row.label is None else plain(row.label, 60),
+        "" if row.probability is None else f"{row.probability:.3f}",
+        plain(row.reason, 100),
+        "" if row.quote is None else f"“{plain(row.quote.text, 80)}”",
+    ]
+    facts = "  ".join(part for part in parts if part)
+    return line(f"  {facts}  ", Piece(plain(row.where or "", 60), "dim"))
+
+
+def _export(directory: Path, out: Path) -> None:
+    from rlm.outputs import check_target, write_result
+    from rlm.render.safe import plain
+    from rlm.runs import load_result
+
+    written = write_result(load_result(directory), check_target(out))
+    for said in (f"{written.path}: {written.rows:,} rows", *written.notes):
+        sys.stderr.write(plain(said) + "\n")

@@ -1,0 +1,142 @@
+"""What a person is told while a run goes on: a fold over its events, written to standard error."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from decimal import Decimal
+from types import TracebackType
+from typing import Self, TextIO
+
+from corpus.events import ScanStarted, SourceRead, WindowFinished
+from executors.clock import Clock, SystemClock
+from executors.events import CallFailed, CallFinished, Event, Retried, Warned
+from executors.gate.allowance import Caps
+from rlm.events import NodeFinished, NodeStarted, RunStarted
+from rlm.render.progress import Progress, duration
+from rlm.render.safe import plain
+from rlm.render.text import times
+
+__all__ = ["Watch", "bounds_of"]
+
+
+class Watch:
+    """Shows progress of the node that works, and says what was detected, bounded and odd.
+
+    Args:
+        caps: the bounds of the run, said before anything is judged.
+        stream: where to write; progress is live when it is a terminal.
+    """
+
+    def __init__(self, caps: Caps, *, stream: TextIO, clock: Clock | None = None) -> None:
+        self._caps = caps
+        self._stream = stream
+        self._clock = clock or SystemClock()
+        self._open = ExitStack()
+        self._progress: Progress | None = None
+        self._node = ""
+        self._calls = self._answered = self._unpriced = 0
+        self.run: str | None = None
+        """Id of the run, once it began."""
+        self._cost = Decimal(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case RunStarted():
+                self.run = event.run
+            case NodeStarted() if event.node != "root":
+                self._begin(event)
+            case NodeFinished() if event.node == self._node:
+                self._end()
+            case SourceRead():
+                self._read(event)
+            case ScanStarted():
+                self._scan(event)
+            case WindowFinished():
+                if self._progress is not None:
+                    self._progress.add(event.items, unresolved=event.unresolved)
+            case CallFinished() | CallFailed():
+                self._call(event)
+            case Retried():
+                self._note(f"{event.error}, trying again in {duration(event.wait)}")
+            case Warned():
+                self.say(f"warning: {times(event.message, event.count)}")
+            case _:
+                pass
+
+    def say(self, message: str) -> None:
+        """Write one line, above a live display if there is one."""
+        if self._progress is not None:
+            self._progress.say(message)
+        else:
+            self._stream.write(f"{plain(message)}\n")
+            self._stream.flush()
+
+    async def ticking(self) -> None:
+        """Let time show while nothing else happens; runs until cancelled."""
+        while True:
+            await self._clock.sleep(1.0)
+            if self._progress is not None:
+                self._progress.tick()
+
+    def _begin(self, event: NodeStarted) -> None:
+        self._end()
+        self._node = event.node
+        progress = Progress(event.name, stream=self._stream, clock=self._clock)
+        self._progress = self._open.enter_context(progress)
+
+    def _end(self) -> None:
+        self._open.close()
+        self._progress = None
+
+    def _read(self, event: SourceRead) -> None:
+        self.say(
+            f"{event.source}: {event.records:,} records, {event.empty:,} without text, "
+            f"{event.identical:,} with the text of an earlier one"
+        )
+        for sentence in event.said:
+            self.say(f"  {sentence}")
+
+    def _scan(self, event: ScanStarted) -> None:
+        passes = f"{event.passes} pass{'es' if event.passes != 1 else ''}"
+        self.say(
+            f"{event.judge}: {event.items:,} distinct texts in {passes}, "
+            f"{event.window} a window, {event.cap} in flight"
+        )
+        self.say(f"bounds: {bounds_of(self._caps)}")
+        if self._progress is not None:
+            standing = self._progress.standing
+            self._progress.update(replace(standing, total=event.items * event.passes))
+
+    def _call(self, event: CallFinished | CallFailed) -> None:
+        self._calls += 1
+        if isinstance(event, CallFinished):
+            self._answered += 1
+            self._unpriced += event.cost is None
+            self._cost += event.cost or 0
+        if self._progress is not None:
+            cost = None if self._unpriced == self._answered else self._cost
+            now = replace(self._progress.standing, calls=self._calls, cost=cost, note="")
+            self._progress.update(now)
+
+    def _note(self, note: str) -> None:
+        if self._progress is not None:
+            self._progress.update(replace(self._progress.standing, note=note))
+
+
+def bounds_of(caps: Caps) -> str:
+    """Return the bounds of a run in words."""
+    usd = f"{caps.usd.normalize():f} USD"
+    return f"{caps.calls:,} calls, {caps.tokens:,} tokens, {usd}, {duration(caps.seconds)}"

@@ -1,0 +1,106 @@
+"""Asking a person for labels, as the labels of a count."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from corpus.questions import YesNo
+from corpus.sources import open_source
+from corpus.spool import Spool, build_spool
+from executors.clock import VirtualClock
+from executors.models.encoder import Vectors
+from rlm import asking
+from rlm.asking import ask_in_terminal, at_random
+from rlm.label_file import read_labels
+from rlm.labelling import Session
+from rlm.labels import AskLabels, Label, LabelSetting
+
+TEXTS = {"a": "one", "b": "", "c": "two", "d": "one", "e": "three", "f": "four"}
+
+
+class NoEncoder:
+    """Asked for nothing where records are chosen at random."""
+
+    name = version = "none"
+    dimensions = max_words = 1
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    return anyio.run(build_spool, open_source(TEXTS), tmp_path / "spool")
+
+
+def setting(spool: Spool, *known: Label) -> LabelSetting:
+    return LabelSetting(spool=spool, question=YesNo(text="odd?"), encoder=NoEncoder(), known=known)
+
+
+def asker(file: Path, goal: int) -> AskLabels:
+    return ask_in_terminal(
+        file, goal=goal, by="ann", stdin=sys.stdin, out=sys.stderr, clock=VirtualClock()
+    )
+
+
+class Person:
+    """Presses keys in place of a person, and remembers what was shown."""
+
+    def __init__(self, keys: str) -> None:
+        self.keys = keys
+        self.shown: list[str] = []
+
+    def __call__(self, session: Session, **_streams: object) -> None:
+        for key in self.keys:
+            assert session.shown is not None
+            self.shown.append(session.shown.id)
+            session.press(key)
+
+
+def test_each_distinct_text_is_asked_about_once_and_blanks_never(spool: Spool) -> None:
+    pick = at_random(setting(spool))
+    labels: dict[int, str] = {}
+    while (ordinal := pick(labels, frozenset())) is not None:
+        labels[ordinal] = "yes"
+    assert sorted(labels) == [0, 2, 4, 5]
+    again = at_random(setting(spool))
+    assert again({}, frozenset()) == next(iter(labels))
+    assert again({}, frozenset(labels)) is None
+
+
+def test_answers_are_saved_and_returned_with_those_known_before(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "labels.csv"
+    person = Person("yn")
+    monkeypatch.setattr(asking, "label_in_terminal", person)
+    known = Label(id="a", label="yes", by="column x")
+    found = asker(file, 3)(setting(spool, known))
+    assert found[0] == known
+    assert list(found[1:]) == read_labels(file)
+    assert [label.id for label in found[1:]] == person.shown
+    assert "a" not in person.shown
+
+
+@pytest.mark.case("K6-10", "K6-20")
+def test_a_second_session_goes_on_where_the_first_stopped(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when a person or a spreadsheet wrote an id with white space around it."""
+    file = tmp_path / "labels.csv"
+    file.write_text("id,label\n \u200bc\u00a0,no\n", encoding="utf-8")
+    person = Person("y")
+    monkeypatch.setattr(asking, "label_in_terminal", person)
+    first = asker(file, 2)(setting(spool, *read_labels(file)))
+    assert len(first) == 2
+    assert person.shown != ["c"]
+    monkeypatch.setattr(asking, "label_in_terminal", Person(""))
+    again = asker(file, 2)(setting(spool, *read_labels(file)))
+    assert [(label.id, label.label) for label in again] == [(x.id, x.label) for x in first]
