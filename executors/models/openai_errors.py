@@ -176,7 +176,7 @@ def clipped(text: str | bytes) -> str:
 
 
 def _is_too_long(says: ServerSays) -> bool:
-    text = f"{says.code} {says.message}".lower()
+    text = f"{says.type} {says.code} {says.message}".lower()
     return any(words in text for words in _TOO_LONG)
 
 

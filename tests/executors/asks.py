@@ -1,8 +1,13 @@
 """Requests and models that several tests of this folder start from."""
 
-from executors.messages import Message, ModelRequest, ResponseSchema
+import orjson
+import pytest
+
+from executors.errors import ModelError
+from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
 from executors.models.exchange import Bounds
-from executors.models.fake_server import FakeServer
+from executors.models.fake_acts import Reply
+from executors.models.fake_server import FakeServer, Script
 from executors.models.openai import OpenAIModel
 from executors.secrets import Secret
 
@@ -33,3 +38,25 @@ def ask(
 def model_at(server: FakeServer, *, bounds: Bounds | None = None, key: str = KEY) -> OpenAIModel:
     """Return a model behind a fake server."""
     return OpenAIModel("gpt-x", base_url=server.base_url, key=Secret(key), bounds=bounds)
+
+
+async def answer(script: Script, request: ModelRequest | None = None) -> ModelReply:
+    """Return what a model behind a server with that script answers."""
+    async with FakeServer(script) as server:
+        model = model_at(server)
+        try:
+            return await model.generate(request or ask())
+        finally:
+            await model.aclose()
+
+
+async def failure(script: Script, request: ModelRequest | None = None) -> ModelError:
+    """Return the error that a model behind a server with that script raises."""
+    with pytest.raises(ModelError) as caught:
+        await answer(script, request)
+    return caught.value
+
+
+def error(status: int, message: str = "no", **fields: str) -> Reply:
+    """Return an error response as OpenAI's server words it."""
+    return Reply(status=status, body=orjson.dumps({"error": {"message": message, **fields}}))
