@@ -21,13 +21,14 @@ from corpus.prompts import read_items
 from corpus.questions import OneOf, Question, YesNo
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
-from executors.calls import Calls
+from executors.calls import Answer, Calls
 from executors.clock import SystemClock
 from executors.errors import ContextExceeded, Halted, RequestRejected
 from executors.events import CallStarted, Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
-from executors.messages import ModelReply, ModelRequest
+from executors.messages import CallRole, ModelReply, ModelRequest
+from executors.models.base import Model
 from executors.models.scripted import ScriptedModel, Turn
 from executors.secrets import Secret
 
@@ -205,7 +206,7 @@ async def test_a_model_without_structured_output_is_asked_by_words_alone() -> No
 
 
 @pytest.mark.case("K6-1")
-async def test_the_second_ask_shows_only_what_is_missing_and_is_another_sample() -> None:
+async def test_the_second_ask_shows_only_what_is_missing() -> None:
     bench = Bench(['{"1":"yes"}', '{"1":"no","2":"no"}'])
     await bench.judge.judge(window(3))
     assert bench.shown == [
@@ -213,8 +214,26 @@ async def test_the_second_ask_shows_only_what_is_missing_and_is_another_sample()
         ["This text two", "This text three"],
     ]
     assert "earlier reply" in bench.model.requests[1].messages[1].content
-    keys = [event.key for event in bench.events if isinstance(event, CallStarted)]
-    assert len(set(keys)) == 2
+
+
+async def test_no_two_samples_of_a_window_share_an_ordinal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cut = ModelReply(text="", stop="max_tokens")
+    bench = Bench([cut, '{"1":"yes"}', "prose", '{"1":"no"}', '{"1":"no","2":"no"}'])
+    ordinals: list[int] = []
+    ask = bench.calls.ask
+
+    async def asking(
+        model: Model, request: ModelRequest, *, role: CallRole, node: NodeId, ordinal: int
+    ) -> Answer:
+        ordinals.append(ordinal)
+        return await ask(model, request, role=role, node=node, ordinal=ordinal)
+
+    monkeypatch.setattr(bench.calls, "ask", asking)
+    for pass_index in (0, 1):
+        await bench.judge.judge(window(2, pass_index=pass_index))
+    assert ordinals == [0, 2_000, 2_000, 1_000, 1]
 
 
 async def test_without_repair_nothing_is_asked_twice() -> None:
