@@ -7,6 +7,7 @@ Layout:
 - `spool`: pass 0, which reads a source once and finds duplicates before any call
 - `chunks` `windows`: parts of long records; what one call is shown
 - `questions` `criterion`: typed questions and what a judge is told
+- `prompts` `quotes`: how texts are shown to a model, and whether what it quotes stands in them
 - `judges`: encoder, chat, log-probability and rule judges behind one protocol
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
 

@@ -242,6 +242,25 @@ async def test_without_repair_nothing_is_asked_twice() -> None:
     assert verdicts == [Matched(), Unresolved(reason="the judge left it out")]
 
 
+@pytest.mark.case("R-071", "R-072")
+@pytest.mark.parametrize(("count", "items", "matched"), [(20, 4, 10), (8, 8, 4)])
+async def test_windows_add_up_and_foreign_ids_do_not(count: int, items: int, matched: int) -> None:
+    def script(request: ModelRequest) -> Turn:
+        answers = {alias: "yes" if "even" in text else "no" for alias, text in read_items(request)}
+        return json.dumps(answers | {"r0": "yes", "zzz": "yes"})
+
+    bench = Bench(script)
+    texts = ["even" if n % 2 == 0 else "odd" for n in range(count)]
+    shown = [Part(ordinal=n, id=f"r{n}", text=text) for n, text in enumerate(texts)]
+    verdicts: list[Verdict] = []
+    for start in range(0, count, items):
+        some = tuple(shown[start : start + items])
+        verdicts += await bench.judge.judge(Window(index=start, pass_index=0, items=some))
+    assert len(verdicts) == count
+    assert sum(isinstance(verdict, Matched) for verdict in verdicts) == matched
+    assert bench.counts == {"foreign": 2 * bench.model.calls, "repaired": 0, "missing": 0}
+
+
 # ---------------------------------------------------------------- failures of the call
 
 
