@@ -99,6 +99,13 @@ async def _fill_from_async(
     tell(writer.records)
 
 
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise RunDirError(f"the spool is damaged: no {path.name}", where=str(path)) from error
+
+
 def _close(records: Iterator[Record]) -> None:
     """Close the files that a half-read generator holds."""
     close = getattr(records, "close", None)
@@ -117,7 +124,7 @@ class Spool:
         self._directory = directory
         count = self._meta.records
         self._offsets = self._array("offsets.bin", "<u8", count + 1)
-        self._file = os.open(directory / "records.bin", os.O_RDONLY | os.O_CLOEXEC)
+        self._file = _opened(directory / "records.bin")
         self._closing = weakref.finalize(self, os.close, self._file)
         if os.fstat(self._file).st_size != int(self._offsets[count]):
             raise RunDirError("the spool is damaged: records.bin has another size than it had")
