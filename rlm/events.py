@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
+
+import orjson
 
 from executors.events import Event
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 __all__ = ["EventLog", "NodeFinished", "NodeStarted", "RunFinished", "RunStarted"]
 
@@ -60,17 +60,13 @@ class NodeFinished(Event):
     """Code of what ended it early."""
 
 
-_writers: dict[type[Event], TypeAdapter[Event]] = {}
-
-
-def _writer(kind: type[Event]) -> TypeAdapter[Event]:
-    found = _writers.get(kind)
-    if found is None:
-        # pydantic is heavy and only the log needs it.
-        from pydantic import TypeAdapter
-
-        found = _writers[kind] = TypeAdapter(kind)
-    return found
+def _line(event: Event) -> bytes:
+    """Return an event as one line of JSON; half a character is escaped, never lost."""
+    try:
+        body = orjson.dumps(event, default=str)
+    except TypeError:  # orjson writes UTF-8, which has no lone surrogates
+        body = json.dumps(asdict(event), default=str, separators=(",", ":")).encode("ascii")
+    return b'{"kind":"%b",%b\n' % (event.kind.encode(), body[1:])
 
 
 class EventLog:
@@ -86,8 +82,7 @@ class EventLog:
         self._listeners = listeners
 
     def __call__(self, event: Event) -> None:
-        body = _writer(type(event)).dump_json(event)
-        self._file.write(b'{"kind":"%b",%b\n' % (event.kind.encode(), body[1:]))
+        self._file.write(_line(event))
         for listener in self._listeners:
             listener(event)
 

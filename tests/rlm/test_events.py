@@ -1,0 +1,65 @@
+"""The event log: one record a line, whatever a text holds."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from executors.events import CallFinished, Event, Warned
+from executors.ids import NodeId
+from executors.usage import Usage
+from rlm.events import EventLog
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+NODE = NodeId("root")
+
+
+def written(path: Path, *events: Event) -> list[dict[str, object]]:
+    with EventLog(path) as log:
+        for event in events:
+            log(event)
+    raw = path.read_bytes()
+    assert raw.endswith(b"\n")
+    return [json.loads(line) for line in raw.split(b"\n")[:-1]]
+
+
+@pytest.mark.case("K14-10", "K5-2")
+@given(st.text() | st.sampled_from(["a\ud83d", "a\nb", "\u2028", "\x00", "<|endoftext|>"]))
+def test_any_text_stays_one_line_and_reloads_equal(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "events.jsonl"
+    (line,) = written(path, Warned(node=NODE, at=AT, code="x", message=text))
+    assert line["message"] == text
+    assert line["kind"] == "warned"
+
+
+def test_money_is_text_so_that_no_digit_is_lost(tmp_path: Path) -> None:
+    event = CallFinished(
+        node=NODE,
+        at=AT,
+        key="k",
+        role="judge",
+        model="m",
+        stop="end",
+        usage=Usage(input=1, output=None),
+        cost=Decimal("0.000000000000000001"),
+        attempts=1,
+        seconds=0.5,
+        source="paid",
+    )
+    (line,) = written(tmp_path / "events.jsonl", event)
+    assert Decimal(str(line["cost"])) == event.cost
+    assert line["usage"] == {"input": 1, "cache_read": None, "cache_write": None, "output": None}
+
+
+def test_listeners_hear_each_event_after_it_was_written(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    event = Warned(node=NODE, at=AT, code="x", message="y")
+    with EventLog(tmp_path / "events.jsonl", heard.append) as log:
+        log(event)
+    assert heard == [event]
