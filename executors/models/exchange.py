@@ -152,7 +152,8 @@ class Exchange:
     def _expect(self, phase: _Phase, seconds: float) -> None:
         """Set the bound of what comes next; the same bound again within a hundredth of it stays."""
         deadline = min(self._end, self._now() + seconds)
-        if phase != self._phase or deadline - self._scope.deadline > seconds / 100:
+        moves = deadline - self._scope.deadline
+        if phase != self._phase or moves > seconds / 100 or (deadline == self._end and moves):
             self._scope.deadline = deadline
         self._phase = phase
 

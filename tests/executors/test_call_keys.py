@@ -1,0 +1,58 @@
+"""Call keys: what decides an answer, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from executors.call_keys import call_key
+from executors.ids import ContentKey
+from executors.messages import Message, ModelRequest, ResponseSchema
+from executors.models.scripted import ScriptedModel
+from tests.executors.asks import ask
+
+pytestmark = pytest.mark.anyio
+
+
+def test_everything_that_decides_an_answer_is_in_its_key() -> None:
+    info = ScriptedModel().info
+    base = ask(temperature=0.0)
+    other = [
+        replace(base, max_tokens=17),
+        replace(base, temperature=None),
+        replace(base, temperature=0.5),
+        replace(base, seed=1),
+        replace(base, top_logprobs=1),
+        replace(base, stop=("x",)),
+        replace(base, schema=ResponseSchema(name="s", schema={"type": "object"})),
+        replace(base, messages=(Message(role="system", content="hello"),)),
+        replace(base, messages=(*base.messages, Message(role="user", content=""))),
+    ]
+    keys = {call_key(info, request, 0) for request in [base, *other]}
+    keys |= {call_key(info, base, 1), call_key(replace(info, identity="v2"), base, 0)}
+    keys |= {call_key(replace(info, origin="https://h:1"), base, 0)}
+    assert len(keys) == len(other) + 4
+
+
+def test_how_an_answer_is_fetched_is_not_in_its_key() -> None:
+    info = ScriptedModel().info
+    key = call_key(info, ask(), 0)
+    assert call_key(info, ask(stream=True), 0) == key
+    assert call_key(replace(info, key_fingerprint="abcd", max_concurrency=3), ask(), 0) == key
+
+
+@given(
+    st.lists(st.text(max_size=6), min_size=1, max_size=3), st.lists(st.text(max_size=6), max_size=3)
+)
+def test_no_two_different_requests_meet_in_one_key(one: list[str], other: list[str]) -> None:
+    def key(texts: list[str]) -> ContentKey:
+        messages = tuple(Message(role="user", content=text) for text in texts)
+        return call_key(ScriptedModel().info, ModelRequest(messages=messages, max_tokens=1), 0)
+
+    assert (key(one) == key(other)) == (one == other)
+
+
+@pytest.mark.case("K5-1")
+def test_a_lone_surrogate_has_a_key() -> None:
+    assert call_key(ScriptedModel().info, ask("a\udc9db"), 0)
