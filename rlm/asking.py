@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from random import Random
-from typing import TextIO
+from types import TracebackType
+from typing import Self, TextIO
 
-from corpus.scan import distinct
+from anyio.from_thread import check_cancelled
+
 from executors.clock import Clock
-from rlm.label_file import LabelFile
-from rlm.labelling import Pick, Session, Shown, label_in_terminal
+from rlm.label_screen import label_in_terminal
+from rlm.label_writer import LabelFile
+from rlm.labelling import Session, Shown
 from rlm.labels import AskLabels, Label, LabelSetting, teach
+from rlm.picking import Picker
+from rlm.render.progress import Progress
 
-__all__ = ["ask_in_terminal", "at_random"]
+__all__ = ["ask_in_terminal"]
 
 
 def ask_in_terminal(
@@ -24,48 +30,64 @@ def ask_in_terminal(
     stdin: TextIO,
     out: TextIO,
     positive: str | None = None,
+    description: str | None = None,
     clock: Clock | None = None,
-    picker: Callable[[LabelSetting], Pick] | None = None,
 ) -> AskLabels:
     """Return what asks a person until `goal` records are labelled, known ones included.
 
     Args:
         path: where labels are saved key by key; what it holds already counts.
         by: who labels.
-        picker: chooses the records to ask about; at random when None.
 
     The returned function raises LabelsError when the file cannot be appended to, UsageError when
-    `stdin` is no terminal, and KeyboardInterrupt on Ctrl-C.
+    `stdin` is no terminal, ModelError when the encoder fails, and KeyboardInterrupt on Ctrl-C.
     """
 
     def ask(setting: LabelSetting) -> Sequence[Label]:
         with LabelFile(path, by=by, clock=clock) as file:
             known = _together(setting.known, file.known)
             taught = teach(known, setting.spool, setting.question, positive=positive)
-            session = Session(
-                question=setting.question,
-                goal=goal,
-                known=taught.classes,
-                pick=(picker or at_random)(setting),
-                records=_Reader(setting),
-                file=file,
-            )
+            with _Embedding(out, clock) as on_batch:
+                picker = Picker(setting, goal=goal, description=description, on_batch=on_batch)
+                # Choosing the first record may embed some thousand others.
+                session = Session(
+                    question=setting.question,
+                    goal=goal,
+                    known=taught.classes,
+                    pick=picker,
+                    records=_Reader(setting),
+                    file=file,
+                )
             label_in_terminal(session, stdin=stdin, out=out)
             return (*known, *session.made)
 
     return ask
 
 
-def at_random(setting: LabelSetting) -> Pick:
-    """Choose among the distinct, non-empty records at random, the same ones for the same corpus."""
-    order = distinct(setting.spool).tolist()
-    Random(setting.spool.fingerprint).shuffle(order)
+class _Embedding:
+    """Shows how embedding goes on, if it does, and lets a cancelled count end it between batches."""
 
-    def pick(labels: Mapping[int, str], skipped: frozenset[int]) -> int | None:
-        left = (ordinal for ordinal in order if ordinal not in labels and ordinal not in skipped)
-        return next(left, None)
+    def __init__(self, out: TextIO, clock: Clock | None) -> None:
+        self._progress = Progress("embed records to choose from", stream=out, clock=clock)
+        self._open = ExitStack()
 
-    return pick
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def __call__(self, more: int, total: int) -> None:
+        check_cancelled()
+        now = self._progress.standing
+        if not now.done:
+            self._open.enter_context(self._progress)
+        self._progress.update(replace(now, done=now.done + more, total=total, unresolved=None))
 
 
 class _Reader:

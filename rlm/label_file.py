@@ -1,4 +1,4 @@
-"""Files of labels: read with every doubt named, appended so that each label survives a crash.
+"""Files of labels, read with every doubt named.
 
 A file is CSV (`.tsv`: tabs) with a header that names at least `id` and `label`, or JSONL with these
 keys. A later row with an empty label withdraws an earlier one: nothing is ever rewritten.
@@ -7,27 +7,23 @@ keys. A later row with an empty label withdraws an earlier one: nothing is ever 
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
-import os
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, cast
 
 import orjson
 
-from executors.clock import Clock, SystemClock
 from executors.errors import LabelsError
 from rlm.labels import Label
-from rlm.render.spreadsheet import CellGuard, restored
+from rlm.render.spreadsheet import restored
 
-__all__ = ["LabelFile", "read_labels"]
+__all__ = ["COLUMNS", "delimiter_of", "header_of", "read_labels"]
 
-_COLUMNS: Final = ("id", "label", "by", "at")
-_HINT: Final = "a labels file has the columns id,label and may have by,at"
+COLUMNS: Final = ("id", "label", "by", "at", "weight")
+_HINT: Final = "a labels file has the columns id,label and may have by,at,weight"
 
 
 def read_labels(path: str | Path) -> list[Label]:
@@ -85,7 +81,7 @@ def _text_of(file: Path) -> str:
 
 
 def _csv_rows(file: Path, text: str) -> Iterator[_Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(file))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(file))
     header: list[str] | None = None
     line = 1
     try:
@@ -94,7 +90,7 @@ def _csv_rows(file: Path, text: str) -> Iterator[_Row]:
             if not any(cells):
                 continue
             if header is None:
-                header = _header(file, cells)
+                header = header_of(file, cells)
                 continue
             if len(cells) != len(header):
                 raise LabelsError(
@@ -124,7 +120,7 @@ def _json_rows(file: Path, text: str) -> Iterator[_Row]:
             key: "" if cell is None else _spelled(cell)
             for key, cell in cast(dict[str, object], value).items()
         }
-        _header(file, list(cells), line)
+        header_of(file, list(cells), line)
         yield _Row(line=line, label=_label(file, line, cells))
 
 
@@ -133,7 +129,12 @@ def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _header(file: Path, cells: list[str], line: int = 1) -> list[str]:
+def header_of(file: Path, cells: list[str], line: int = 1) -> list[str]:
+    """Return the names of the columns in lower case.
+
+    Raises:
+        LabelsError: id or label are not among them exactly once.
+    """
     header = [cell.strip().casefold() for cell in cells]
     for name in ("id", "label"):
         if header.count(name) != 1:
@@ -153,117 +154,26 @@ def _label(file: Path, line: int, cells: Mapping[str, str]) -> Label:
         label=cells["label"].strip(),
         by=cells.get("by", ""),
         at=cells.get("at", ""),
+        weight=_weight(file, line, cells.get("weight", "")),
     )
 
 
-def _delimiter(file: Path) -> str:
+def _weight(file: Path, line: int, cell: str) -> float | None:
+    if not cell.strip():
+        return None
+    try:
+        weight = float(cell)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise LabelsError(
+            f"the weight {cell!r} is no number above 0",
+            where=f"{file}:{line}",
+            hint="a weight says how many records a label stands for; leave it empty if unknown",
+        )
+    return weight
+
+
+def delimiter_of(file: Path) -> str:
+    """Return what stands between the cells of a file."""
     return "\t" if file.suffix.lower() in {".tsv", ".tab"} else ","
-
-
-class LabelFile:
-    """A CSV of labels that one person appends to; each row is on disk before `add` returns.
-
-    The file is made when it does not exist. A last row that a crash cut short is cut off.
-
-    Args:
-        by: who labels.
-
-    Raises:
-        LabelsError: it is no labels file of ours, or somebody else is appending to it.
-    """
-
-    def __init__(self, path: str | Path, *, by: str, clock: Clock | None = None) -> None:
-        self.path = Path(path)
-        self.by = by
-        self._clock = clock or SystemClock()
-        self._guard = CellGuard()
-        if self.path.suffix.lower() in {".jsonl", ".ndjson"}:
-            raise LabelsError(
-                f"labels are appended to CSV, not to {str(self.path)!r}",
-                hint="name a .csv file with --labels",
-            )
-        try:
-            self._file = self.path.open("a+b")
-        except OSError as error:
-            raise LabelsError(
-                f"the labels file {str(self.path)!r} cannot be opened: {error.strerror}",
-                hint="name a file that you may write to with --labels",
-            ) from None
-        try:
-            self._header = self._take_over()
-            self.known: tuple[Label, ...] = tuple(read_labels(self.path))
-        except BaseException:
-            self._file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-    def add(self, id_: str, label: str) -> Label:
-        """Append a label and return it once it is on disk."""
-        at = self._clock.now().astimezone(UTC).isoformat(timespec="seconds")
-        made = Label(id=id_, label=label, by=self.by, at=at)
-        self._append({"id": id_, "label": label, "by": self.by, "at": at})
-        return made
-
-    def withdraw(self, id_: str) -> None:
-        """Take the label of a record back."""
-        self.add(id_, "")
-
-    def _take_over(self) -> list[str]:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabelsError(
-                f"somebody else is appending to {str(self.path)!r}",
-                hint="wait for them, or name another file with --labels",
-            ) from None
-        self._file.seek(0)
-        raw = self._file.read()
-        if not raw.strip():
-            self._write(_COLUMNS)
-            return list(_COLUMNS)
-        header = _header(self.path, _first_row(self.path, raw))
-        if not raw.endswith(b"\n"):
-            self._mend_tail(raw, len(header))
-        return header
-
-    def _mend_tail(self, raw: bytes, columns: int) -> None:
-        """End the last row, or cut it off when a crash left only its beginning."""
-        start = raw.rfind(b"\n") + 1
-        while start and raw.count(b'"', 0, start) % 2:  # this line end stands inside a cell
-            start = raw.rfind(b"\n", 0, start - 1) + 1
-        if len(_first_row(self.path, raw[start:])) < columns:
-            self._file.truncate(start)
-        else:
-            self._file.write(b"\r\n")
-        self._sync()
-
-    def _append(self, cells: Mapping[str, str]) -> None:
-        self._write([self._safe(cells.get(name, "")) for name in self._header])
-
-    def _safe(self, cell: str) -> str:
-        return self._guard.inert(self._guard.encodable(cell))
-
-    def _write(self, cells: tuple[str, ...] | list[str]) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text, delimiter=_delimiter(self.path)).writerow(cells)
-        self._file.write(text.getvalue().encode())
-        self._sync()
-
-    def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def _first_row(file: Path, raw: bytes) -> list[str]:
-    text = raw.decode("utf-8-sig", "replace")
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(file)), [""])

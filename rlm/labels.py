@@ -25,6 +25,8 @@ class Label:
     label: str
     by: str = ""
     at: str = ""
+    weight: float | None = None
+    """How many records this one stands for, where it was chosen and not drawn; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Taught:
     """Ordinal -> class of the question."""
     by: dict[int, str]
     """Ordinal -> who said so."""
+    weights: dict[int, float]
+    """Ordinal -> how many records it stands for; empty where none was chosen with a weight."""
     notes: tuple[str, ...]
 
 
@@ -65,6 +69,7 @@ def teach(
     """
     classes: dict[int, str] = {}
     by: dict[int, str] = {}
+    weights: dict[int, float] = {}
     unknown = 0
     for label in labels:
         ordinal = spool.find(label.id)
@@ -78,8 +83,10 @@ def teach(
                 hint="keep one of the two",
             )
         by[ordinal] = label.by or "a person"
+        if label.weight is not None:
+            weights[ordinal] = label.weight
     notes = (f"{unknown} label(s) name no record of this corpus and were not used",)
-    return Taught(classes=classes, by=by, notes=notes if unknown else ())
+    return Taught(classes=classes, by=by, weights=weights, notes=notes if unknown else ())
 
 
 def _class_of(label: Label, question: Question, positive: str | None) -> str:

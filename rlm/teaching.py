@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,10 +107,26 @@ def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Tau
         labels_hash=labels_hash(zip((record.id for record in records), names, strict=True)),
         created_by=", ".join(sorted(set(taught.by.values()))),
     )
-    head = fit_head(vectors, names, classes_of(question), seed=0, origin=origin)
+    head = fit_head(
+        vectors,
+        names,
+        classes_of(question),
+        seed=0,
+        origin=origin,
+        weights=_weights(ordinals, taught.weights),
+    )
     judge = EncoderJudge(encoder, head, question, labels=len(ordinals))
     said = (
         str(head.quality),
         f"only the first {encoder.max_words} words of each record were read",
     )
     return Lesson(judge=judge, head_json=head.to_json(), said=said, warnings=head.warnings)
+
+
+def _weights(ordinals: Sequence[int], known: Mapping[int, float]) -> list[float] | None:
+    """Return what each label stands for; one without a weight among others stands for the mean."""
+    found = [known[ordinal] for ordinal in ordinals if ordinal in known]
+    if not found:
+        return None
+    mean = sum(found) / len(found)
+    return [known.get(ordinal, mean) for ordinal in ordinals]

@@ -151,7 +151,13 @@ def count(
         source, id=id_, text=text or None, query=query, format=format_, encoding=encoding
     )
     known, asker = labels_from(
-        labels, goal=label, by=by, positive=positive, question=asked, source=source
+        labels,
+        goal=label,
+        by=by,
+        positive=positive,
+        description=description,
+        question=asked,
+        source=source,
     )
 
     from corpus.judges.base import JudgeKind

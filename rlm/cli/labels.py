@@ -25,6 +25,7 @@ def labels_from(
     goal: int | None,
     by: str | None,
     positive: str | None,
+    description: str | None,
     question: Question,
     source: str,
 ) -> tuple[str | None, AskLabels | None]:
@@ -42,7 +43,8 @@ def labels_from(
         raise ValidationError(f"label={goal!r}", hint=f"give a number from 1 to {_MOST:,}")
     # Labelling loads what judges; only who is asked for labels needs it.
     from rlm.asking import ask_in_terminal
-    from rlm.labelling import keys_of, require_terminal, who
+    from rlm.label_screen import require_terminal, who
+    from rlm.labelling import keys_of
 
     require_terminal(sys.stdin)
     keys_of(question)
@@ -52,7 +54,13 @@ def labels_from(
     if labels is not None and named is None:
         known = labels  # a column; what an earlier session wrote is read by the asker
     asker = ask_in_terminal(
-        file, goal=goal, by=by or who(), positive=positive, stdin=sys.stdin, out=sys.stderr
+        file,
+        goal=goal,
+        by=by or who(),
+        positive=positive,
+        description=description,
+        stdin=sys.stdin,
+        out=sys.stderr,
     )
     return known, asker
 

@@ -72,8 +72,8 @@ def _write(outcome: CountOutcome, target: Target | None) -> Written | None:
     best = outcome.result if isinstance(outcome, Completed) else outcome.best
     if best is None or target is None:
         return None
-    with Progress(f"write {target.path.name}", unit="rows", stream=sys.stderr) as progress:
+    with Progress(f"write {target.path.name}", stream=sys.stderr) as progress:
         # A ranking leaves out what has no score.
         total = best.records if isinstance(best, Tally) else None
-        progress.update(Standing(total=total, unresolved=None))
+        progress.update(Standing(total=total, unit="rows", unresolved=None))
         return write_result(best, target, on_rows=progress.add)

@@ -19,6 +19,9 @@ from rlm.render.text import times
 
 __all__ = ["Watch", "bounds_of"]
 
+# Distinct reasons of failed calls that are said; a failing server may find a new one every time.
+_REASONS = 5
+
 
 class Watch:
     """Shows progress of the node that works, and says what was detected, bounded and odd.
@@ -39,6 +42,7 @@ class Watch:
         self.run: str | None = None
         """Id of the run, once it began."""
         self._cost = Decimal(0)
+        self._reasons: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -67,8 +71,14 @@ class Watch:
             case WindowFinished():
                 if self._progress is not None:
                     self._progress.add(event.items, unresolved=event.unresolved)
-            case CallFinished() | CallFailed():
-                self._call(event)
+            case CallFinished():
+                self._answered += 1
+                self._unpriced += event.cost is None
+                self._cost += event.cost or 0
+                self._call()
+            case CallFailed():
+                self._failed(event)
+                self._call()
             case Retried():
                 self._note(f"{event.error}, trying again in {duration(event.wait)}")
             case Warned():
@@ -118,16 +128,20 @@ class Watch:
         self.say(f"bounds: {bounds_of(self._caps)}")
         if self._progress is not None:
             standing = self._progress.standing
-            self._progress.update(replace(standing, total=event.items * event.passes))
+            unit = "records" if event.passes == 1 else "readings"
+            total = event.items * event.passes
+            self._progress.update(replace(standing, total=total, unit=unit))
 
-    def _call(self, event: CallFinished | CallFailed) -> None:
+    def _failed(self, event: CallFailed) -> None:
+        """Say why calls fail, each reason once: the count itself names kinds of errors alone."""
+        if len(self._reasons) < _REASONS and event.message not in self._reasons:
+            self._reasons.add(event.message)
+            self.say(f"call failed: {event.message}")
+
+    def _call(self) -> None:
         self._calls += 1
-        if isinstance(event, CallFinished):
-            self._answered += 1
-            self._unpriced += event.cost is None
-            self._cost += event.cost or 0
         if self._progress is not None:
-            cost = None if self._unpriced == self._answered else self._cost
+            cost = None if 0 < self._answered == self._unpriced else self._cost
             now = replace(self._progress.standing, calls=self._calls, cost=cost, note="")
             self._progress.update(now)
 

@@ -40,6 +40,8 @@ class Standing:
     calls: int = 0
     cost: Decimal | None = Decimal(0)
     """USD so far over the priced calls; None when no call has a price."""
+    unit: str = "records"
+    """What is counted, in the plural."""
     note: str = ""
 
 
@@ -48,7 +50,6 @@ class Progress:
 
     Args:
         what: what is going on, for people: "judging".
-        unit: what is counted, in the plural.
         live: repaint one line; None asks the stream.
     """
 
@@ -56,13 +57,11 @@ class Progress:
         self,
         what: str,
         *,
-        unit: str = "records",
         stream: TextIO,
         clock: Clock | None = None,
         live: bool | None = None,
     ) -> None:
         self._what = what
-        self._unit = unit
         self._stream = stream
         self._clock = clock or SystemClock()
         self._wants_live = is_fancy(stream) if live is None else live
@@ -124,7 +123,7 @@ class Progress:
     def _show(self, *, ended: bool = False, broken: bool = False) -> None:
         self._shown_at = self._clock.monotonic()
         seconds = self._shown_at - self._started
-        text = describe(self._what, self._standing, seconds, unit=self._unit, ended=ended)
+        text = describe(self._what, self._standing, seconds, ended=ended)
         if broken:
             text += ", stopped"
         if self._live:
@@ -135,14 +134,12 @@ class Progress:
         self._stream.flush()
 
 
-def describe(
-    what: str, standing: Standing, seconds: float, *, unit: str = "records", ended: bool = False
-) -> str:
+def describe(what: str, standing: Standing, seconds: float, *, ended: bool = False) -> str:
     """Return one line: `judging 1,200 of 6,046 records (19 %), 113/s, 43 s left, …`.
 
     Work that counts nothing has its time alone: `reading, 12 s`.
     """
-    done, total = standing.done, standing.total
+    done, total, unit = standing.done, standing.total, standing.unit
     if total is None and not done:
         return ", ".join([what, duration(seconds), *_note(standing)])
     parts = [f"{what} {done:,}" + (f" of {total:,} {unit}" if total is not None else f" {unit}")]
@@ -161,7 +158,7 @@ def describe(
     if standing.calls:
         cost = standing.cost
         priced = "price unknown" if cost is None else f"{cost:.4f} USD"
-        parts += [f"{standing.calls:,} calls", priced]
+        parts += [f"{standing.calls:,} call{'s' if standing.calls != 1 else ''}", priced]
     return ", ".join([*parts, *_note(standing)])
 
 

@@ -9,7 +9,8 @@ from inline_snapshot import snapshot
 
 from executors.clock import VirtualClock
 from executors.errors import LabelsError
-from rlm.label_file import LabelFile, read_labels
+from rlm.label_file import read_labels
+from rlm.label_writer import LabelFile
 from rlm.labels import Label
 
 
@@ -54,7 +55,7 @@ def test_tabs_and_json_lines_are_read_too(tmp_path: Path) -> None:
             snapshot("""\
 a row of 1 cell(s) under a header of 2
 x.csv:3
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
         (
@@ -63,7 +64,7 @@ a labels file has the columns id,label and may have by,at\
             snapshot("""\
 0 column(s) named 'label' among ['id', 'text']
 x.csv:1
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
         (
@@ -81,7 +82,7 @@ keep one of the two lines\
             snapshot("""\
 the id ' ' is blank
 x.csv:4
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
         (
@@ -99,7 +100,7 @@ save the labels file as UTF-8\
             snapshot("""\
 0 column(s) named 'label' among ['id']
 x.jsonl:1
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
         (
@@ -108,7 +109,7 @@ a labels file has the columns id,label and may have by,at\
             snapshot("""\
 no JSON: unexpected end of data: line 1 column 6 (char 5)
 x.jsonl:2
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
         (
@@ -117,7 +118,7 @@ a labels file has the columns id,label and may have by,at\
             snapshot("""\
 no JSON object: '[1]'
 x.jsonl:1
-a labels file has the columns id,label and may have by,at\
+a labels file has the columns id,label and may have by,at,weight\
 """),
         ),
     ],
@@ -151,8 +152,8 @@ def test_each_label_is_on_disk_when_add_returns(tmp_path: Path) -> None:
     with LabelFile(file, by="ann", clock=VirtualClock()) as labels:
         made = labels.add("a,1", "yes")
         assert file.read_text(encoding="utf-8") == snapshot("""\
-id,label,by,at
-"a,1",yes,ann,2026-01-01T00:00:00+00:00
+id,label,by,at,weight
+"a,1",yes,ann,2026-01-01T00:00:00+00:00,
 """)
     assert read_labels(file) == [made]
     assert made == Label(id="a,1", label="yes", by="ann", at="2026-01-01T00:00:00+00:00")

@@ -11,17 +11,19 @@ import pytest
 
 from corpus.questions import OneOf, Question, YesNo
 from executors.errors import UsageError, ValidationError
-from rlm.label_file import LabelFile, read_labels
+from rlm.label_file import read_labels
+from rlm.label_screen import label_in_terminal
+from rlm.label_writer import LabelFile
 from rlm.labelling import (
     Ignored,
     Labelled,
+    Picked,
     Quit,
     Session,
     Shown,
     Skipped,
     Undone,
     keys_of,
-    label_in_terminal,
 )
 
 SPAM = YesNo(text="is this spam?")
@@ -40,9 +42,9 @@ def file(tmp_path: Path) -> Iterator[LabelFile]:
         yield opened
 
 
-def in_order(labels: Mapping[int, str], skipped: frozenset[int]) -> int | None:
+def in_order(labels: Mapping[int, str], skipped: frozenset[int]) -> Picked | None:
     left = set(range(len(TEXTS))) - set(labels) - skipped
-    return min(left, default=None)
+    return Picked(ordinal=min(left), weight=2.5) if left else None
 
 
 def record(ordinal: int) -> Shown:
@@ -65,7 +67,7 @@ def test_one_key_labels_a_record_and_the_next_is_shown(file: LabelFile) -> None:
     labelling = session(file)
     assert labelling.shown == Shown(id="r0", text="buy now")
     assert labelling.press("y") == Labelled(id="r0", label="yes")
-    assert labelling.current == 1
+    assert labelling.current == Picked(ordinal=1, weight=2.5)
     assert [(label.id, label.label, label.by) for label in read_labels(file.path)] == [
         ("r0", "yes", "ann")
     ]
@@ -73,7 +75,7 @@ def test_one_key_labels_a_record_and_the_next_is_shown(file: LabelFile) -> None:
 
 def test_labels_of_an_earlier_session_count_and_stay(file: LabelFile) -> None:
     labelling = session(file, goal=2, known={0: "no"})
-    assert labelling.current == 1
+    assert labelling.current == Picked(ordinal=1, weight=2.5)
     labelling.press("y")
     assert labelling.shown is None
     assert labelling.press("y") == Ignored(why="nothing is left to label")
@@ -91,7 +93,7 @@ def test_undo_takes_back_labels_and_skips_of_this_session_alone(file: LabelFile)
         Undone(id="r0"),
         Ignored(why="nothing to undo in this session"),
     ]
-    assert labelling.current == 0
+    assert labelling.current == Picked(ordinal=0, weight=2.5)
     assert labelling.labels == {3: "no"}
     assert read_labels(file.path) == []
     assert labelling.press("n") == Labelled(id="r0", label="no")
@@ -112,7 +114,7 @@ def test_other_keys_do_nothing_and_say_so(file: LabelFile) -> None:
     assert labelling.press("\x07") == Ignored(why="no such key: \\x07")
     assert labelling.press("") == Ignored(why="no such key: ")
     assert labelling.press("q") == Quit()
-    assert labelling.current == 0
+    assert labelling.current == Picked(ordinal=0, weight=2.5)
 
 
 def test_each_label_has_one_key_that_is_no_command() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import termios
 from collections.abc import Iterator
 
@@ -49,6 +50,7 @@ def test_the_terminal_is_as_it_was_however_it_ended(ends: tuple[int, int]) -> No
 
 def test_what_was_typed_ahead_is_no_answer(ends: tuple[int, int]) -> None:
     os.write(ends[0], b"yyy\n")
+    assert select.select([ends[1]], [], [], 5)[0]
     assert typed(ends, b"n", 1) == ["n"]
 
 
