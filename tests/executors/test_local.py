@@ -248,7 +248,7 @@ async def test_an_unknown_back_end_names_the_choices() -> None:
 # ---------------------------------------------------------------- over the real weights
 
 real = [pytest.mark.slow, pytest.mark.skipif(PACKAGED.find() is None, reason="no weights here")]
-INSTRUCTIONS = "You judge texts. Say yes or no, nothing else. " * 5
+INSTRUCTIONS = "You judge texts. Say yes or no, nothing else. " * 20
 TEXTS = ("The match ended two to one.", "Buy now and save!", "The match was rained off.")
 YES_NO = ResponseSchema(
     name="verdict",
@@ -299,6 +299,8 @@ class TestBackEnds:
         for other in between:
             await engine.generate(other)
             for text in TEXTS:
+                assert (await read(text)).token_logprobs == first[text]
+                # Twice in a row: an engine left to itself would read the last token alone.
                 assert (await read(text)).token_logprobs == first[text]
 
     async def test_instructions_are_read_once(self, engine: LocalModel) -> None:
