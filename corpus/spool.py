@@ -6,7 +6,6 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -19,13 +18,15 @@ from corpus.records import Record
 from corpus.repeats import Digests, Ordinals, find_digest
 from corpus.sources.base import Source, SourceInfo, SourceWarning
 from corpus.spool_format import ODD, read_meta, unpack, unpack_id
-from corpus.spool_writer import OnDuplicate, SpoolWriter
+from corpus.spool_ids import OnDuplicate
+from corpus.spool_writer import SpoolWriter
 from executors.errors import RunDirError, SourceError
 
 __all__ = ["OnDuplicate", "Spool", "build_spool"]
 
 _SLICE = 2_000
 """Records between two looks at cancellation."""
+_SLICE_CHARACTERS = 1 << 22
 _RUN_BYTES = 8 << 20
 """Bytes of neighbouring records that are read at once."""
 
@@ -75,9 +76,9 @@ async def _fill(writer: SpoolWriter, source: Source, tell: Callable[[int], None]
         more = True
         while more:
             if source.in_loop:
-                batch = list(islice(records, _SLICE))
+                batch = _slice_of(records)
                 await to_thread.run_sync(writer.add, batch)
-                more = len(batch) == _SLICE
+                more = bool(batch)
             else:
                 more = await to_thread.run_sync(writer.take, records, _SLICE)
             tell(writer.records)
@@ -85,16 +86,31 @@ async def _fill(writer: SpoolWriter, source: Source, tell: Callable[[int], None]
         _close(records)
 
 
+def _slice_of(records: Iterator[Record]) -> list[Record]:
+    """Take records until they are many or long; none when there are no more."""
+    taken: list[Record] = []
+    characters = 0
+    for record in records:
+        taken.append(record)
+        characters += len(record.text)
+        if len(taken) == _SLICE or characters >= _SLICE_CHARACTERS:
+            break
+    return taken
+
+
 async def _fill_from_async(
     writer: SpoolWriter, records: AsyncIterator[Record], tell: Callable[[int], None]
 ) -> None:
     batch: list[Record] = []
+    characters = 0
     async for record in records:
         batch.append(record)
-        if len(batch) == _SLICE:
+        characters += len(record.text)
+        if len(batch) == _SLICE or characters >= _SLICE_CHARACTERS:
             await to_thread.run_sync(writer.add, batch)
             tell(writer.records)
             batch.clear()
+            characters = 0
     await to_thread.run_sync(writer.add, batch)
     tell(writer.records)
 

@@ -89,7 +89,8 @@ def choose(
 
 
 def _names_of(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+    names: dict[object, None] = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if isinstance(name, str)]
 
 
 def _require(name: str, known: Sequence[str], rows: Rows, where: str) -> None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
+import orjson
+
 from corpus.sources.base import Complaints, SourceWarnings
 from corpus.sources.json_rows import RowParser
 from corpus.sources.lines import Decoder, line_encoding, transparent
@@ -160,7 +162,8 @@ class _Scanner:
         if opening == b'"':
             self._at = self._string_end(self._at + 1)
         elif opening in b"[{":
-            self._at = self._nested_end(self._at)
+            flat = self._flat_end(self._at) if opening == b"{" else 0
+            self._at = flat or self._nested_end(self._at)
         else:
             self._at = self._search(_SCALAR_END, self._at).start()
 
@@ -196,6 +199,19 @@ class _Scanner:
             where=self.place(),
             hint="repair the file; for one object a line say --format jsonl (format='jsonl')",
         )
+
+    def _flat_end(self, start: int) -> int:
+        """Return where an object ends whose first closing brace is its last; 0 for others.
+
+        No whole object is the beginning of another one, so what parses is the value.
+        """
+        end = self._held.find(b"}", start) + 1
+        if end:
+            try:
+                orjson.loads(self._held[start:end])
+            except orjson.JSONDecodeError:
+                return 0
+        return end
 
     def _nested_end(self, start: int) -> int:
         at, depth = start, 0

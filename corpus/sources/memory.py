@@ -67,7 +67,7 @@ class _Maker:
 
     def record(self, item: object, position: int) -> Record | None:
         where = f"item {position}"
-        if isinstance(item, Record):
+        if isinstance(item, Record) and _is_sound(item):
             return self._made(item.id, item.text, item.where or where)
         if isinstance(item, str):
             return self._made(str(position), item, where)
@@ -99,6 +99,12 @@ class _Maker:
 
 def _row_of(item: object) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether id and text are strings, which nothing checks when a record is made."""
+    made: tuple[object, object] = (record.id, record.text)
+    return isinstance(made[0], str) and isinstance(made[1], str)
 
 
 def _pair_of(item: object) -> dict[str, object] | None:
