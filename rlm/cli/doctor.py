@@ -38,9 +38,11 @@ def _ask(spec: str, key_env: str | None) -> Finding:
     from executors.models.registry import resolve_model
     from rlm.cli.watch import bounds_of
     from rlm.probe import PROBE_CAPS, probe
+    from rlm.render.safe import plain
 
     model = resolve_model(spec, key_env=key_env)
-    sys.stderr.write(f"asking {model.info.spec} once; bounds: {bounds_of(PROBE_CAPS)}\n")
+    spec = plain(model.info.spec, 80)
+    sys.stderr.write(f"asking {spec} once; bounds: {bounds_of(PROBE_CAPS)}\n")
     return anyio.run(probe, model)
 
 

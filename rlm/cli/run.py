@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
 
 import anyio
 
 from corpus.questions import Question
-from corpus.results import Tally
-from executors.errors import InternalError, RlmError
+from corpus.results import Ranking, Tally
+from executors.errors import InternalError, RlmError, RunDirError
 from rlm.cli.exits import Exit
-from rlm.cli.printing import print_json
-from rlm.cli.report import outcome_json, report
+from rlm.cli.report import Report
+from rlm.cli.show import load_receipts
 from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with
 from rlm.options import CountOptions
-from rlm.outcome import Completed
+from rlm.outcome import Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
+from rlm.receipts import Receipts
 from rlm.render.progress import Progress, Standing
 from rlm.runs import data_home
 
@@ -35,20 +38,42 @@ def run_count(
 ) -> int:
     """Count, print the result to standard output, and return the exit code."""
     with Watch(options.caps, stream=sys.stderr) as watch:
-        watched = replace(options, on_event=watch)
         try:
-            outcome = anyio.run(_counted, question, corpus, watched, watch)
+            outcome = anyio.run(_counted, question, corpus, options, watch)
         except KeyboardInterrupt:
-            if watch.run is not None:
-                directory = options.run or data_home() / watch.run
-                watch.say(f"what was done until now: {directory}")
+            _show_stopped(options, watch, as_json=as_json)
             raise
-    written = _write(outcome, target)
-    if as_json:
-        print_json(outcome_json(outcome, written))
-    else:
-        report(outcome, written)
-    return Exit.DONE if isinstance(outcome, Completed) else Exit.INCOMPLETE
+    match outcome:
+        case Completed():
+            code, report = Exit.DONE, _report(outcome.result, target, outcome.receipts)
+        case Incomplete():
+            code = Exit.INCOMPLETE
+            report = _report(outcome.best, target, outcome.receipts, outcome.missing)
+        case _:
+            assert_never(outcome)
+    report.print(as_json=as_json)
+    return code
+
+
+def _report(
+    best: Tally | Ranking | None,
+    target: Target | None,
+    receipts: Receipts,
+    missing: tuple[str, ...] = (),
+) -> Report:
+    return Report(receipts=receipts, missing=missing, written=_write(best, target))
+
+
+def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None:
+    """Show what was done until Ctrl-C, if the run came so far that it has a receipt."""
+    if watch.run is None:
+        return
+    directory = Path(options.run or data_home() / watch.run)
+    try:
+        receipts = load_receipts(directory)
+    except RunDirError:
+        return
+    Report(receipts=receipts, missing=("stopped by Ctrl-C",)).print(as_json=as_json)
 
 
 async def _counted(
@@ -59,7 +84,7 @@ async def _counted(
     async with anyio.create_task_group() as group:
         group.start_soon(watch.ticking)
         try:
-            outcome = await count_with(question, corpus, options)
+            outcome = await count_with(question, corpus, replace(options, on_event=watch))
         except (RlmError, KeyboardInterrupt) as error:
             failed = error  # leaving the group it would be wrapped in a group of errors
         group.cancel_scope.cancel()
@@ -68,8 +93,7 @@ async def _counted(
     return outcome
 
 
-def _write(outcome: CountOutcome, target: Target | None) -> Written | None:
-    best = outcome.result if isinstance(outcome, Completed) else outcome.best
+def _write(best: Tally | Ranking | None, target: Target | None) -> Written | None:
     if best is None or target is None:
         return None
     with Progress(f"write {target.path.name}", stream=sys.stderr) as progress:

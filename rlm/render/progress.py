@@ -23,6 +23,7 @@ __all__ = ["Progress", "Standing", "describe", "duration"]
 _LIVE_EVERY = 0.1
 _PLAIN_EVERY = 5.0
 _ERASE = "\r\x1b[2K"
+_WHAT_WIDTH = 100
 
 # The terminal has one bottom line: whoever comes second writes plain lines.
 _screen = Lock()
@@ -49,7 +50,7 @@ class Progress:
     """Shows how one piece of work stands; a context manager that always writes a last line.
 
     Args:
-        what: what is going on, for people: "judging".
+        what: what is going on, for people: "judging"; may hold names from outside.
         live: repaint one line; None asks the stream.
     """
 
@@ -61,7 +62,7 @@ class Progress:
         clock: Clock | None = None,
         live: bool | None = None,
     ) -> None:
-        self._what = what
+        self._what = plain(what, _WHAT_WIDTH)
         self._stream = stream
         self._clock = clock or SystemClock()
         self._wants_live = is_fancy(stream) if live is None else live

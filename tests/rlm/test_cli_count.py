@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -277,8 +278,34 @@ def test_ctrl_c_ends_with_130_and_a_receipt(tickets: str) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert out == ""
-    assert "what was done until now: r\n" in err
+    assert "incomplete: cancelled\n    stopped by Ctrl-C\n" in out
     assert err.endswith("\nstopped\n")
     assert "Traceback" not in err
     assert json.loads(Path("r/receipt.json").read_text(encoding="utf-8"))["blocker"] == "cancelled"
+
+
+@pytest.mark.case("K13-8", "K15-22")
+def test_nothing_from_outside_steers_the_terminal_or_the_spreadsheet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of files and columns, ids, texts, the question and a model's own words."""
+    monkeypatch.chdir(tmp_path)
+    nasty = "=x[/INST]\x1b[2J\u202e\u200b\x07[red]"
+    source = tmp_path / f"{nasty.replace('/', '-')}.jsonl"
+    rows = [{"id": f"{n}{nasty}", nasty: f"buy {nasty}"} for n in ("", "2")]
+    source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def chatty(received: Received) -> Act:
+        return Completion(text=f"Sure! {nasty}")
+
+    with FakeServer(chatty) as server:
+        args = ["--model", f"openai+{server.base_url}:{nasty}", "--text", nasty, "--run", "run"]
+        assert main(["count", str(source), f"is it {nasty}?", *args, "--out", "o.csv"]) == 4
+    assert main(["show", "run", "--state", "unresolved"]) == 0
+    out, err = capsys.readouterr()
+    ink = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    hidden = {c for c in out + err if unicodedata.category(c) in ink}
+    assert hidden == {"\n"}
+    assert out.count("=x[/INST]\\x1b[2J\\u202e\\u200b\\x07[red]") > 4
+    assert next(read_csv("o.csv"))["id"] == nasty
+    assert "\n0,'=x" in Path("o.csv").read_text(encoding="utf-8")

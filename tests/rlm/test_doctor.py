@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from executors.models.fake_server import FakeServer
 from rlm import doctor
 from rlm.cli import main
 from rlm.doctor import EXTRAS, Finding, examine, healthy
@@ -89,3 +90,12 @@ def test_the_command_prints_findings_and_ends_by_them(
     assert capsys.readouterr().out == "bad  x: it\\x1b[2J [red]broke\n       mend it\n"
     assert main(["doctor", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"][0]["hint"] == "mend it"
+
+
+def test_a_model_is_asked_once_when_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeServer() as server:
+        assert main(["doctor", "--model", f"openai+{server.base_url}:m[/]\x1b"]) == 0
+        assert server.requests == 1
+    out, err = capsys.readouterr()
+    assert "ok   model openai:m[/]\\x1b: answers " in out
+    assert err == "asking openai:m[/]\\x1b once; bounds: 1 calls, 1,000 tokens, 0.05 USD, 1 min\n"
