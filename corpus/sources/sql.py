@@ -25,7 +25,7 @@ _QUIET = re.compile(
 )
 _READS = re.compile(r"\s*\(*\s*(select|with|values|table|show)\b", re.IGNORECASE)
 _WRITES = re.compile(
-    r"\b(insert|update|delete|merge|drop|alter|truncate|create|grant|attach|copy|call|pragma)\b",
+    r"\b(into|insert|update|delete|merge|drop|alter|truncate|create|grant|attach|vacuum|copy|call|pragma)\b",
     re.IGNORECASE,
 )
 

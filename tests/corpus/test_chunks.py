@@ -58,11 +58,14 @@ def test_separators_alone_have_no_parts() -> None:
     assert parts(NASTY_TEXTS["separators alone"], 5, 2)
 
 
-def test_a_character_stays_with_its_marks() -> None:
-    text = "e\u0301" * 200 + "\U0001f44d\U0001f3fd" * 50 + "\r\n" * 0
-    for part in parts(text, 7, 3):
-        assert not unicodedata.combining(part.text[0])
-        assert part.text[0] != "\U0001f3fd"
+@pytest.mark.parametrize("overlap", [0, 3])
+def test_a_character_stays_with_its_marks(overlap: int) -> None:
+    text = "e\u0301\u0302" * 200 + "\U0001f44d\U0001f3fd" * 50 + "x\r\n" * 50
+    for part in parts(text, 7, overlap):
+        for at in (part.start, part.start + len(part.text)):
+            following = text[at : at + 1] or " "
+            assert not unicodedata.combining(following)
+            assert following not in "\U0001f3fd\n"
 
 
 def test_a_pile_of_marks_is_cut_all_the_same() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus.sources import open_source
+from corpus.sources import open_source, sql
 from corpus.spool import build_spool
 from executors.errors import SourceError, ValidationError
 from tests.support.reading import counted, pairs, records_of, stored
@@ -58,6 +58,8 @@ def test_several_tables_are_listed(tmp_path: Path) -> None:
         "DELETE FROM tickets",
         "SELECT 1; DROP TABLE tickets",
         "WITH gone AS (DELETE FROM tickets RETURNING *) SELECT * FROM gone",
+        "WITH new AS (SELECT 9, 'a', 'b', 'c') REPLACE INTO tickets SELECT * FROM new",
+        "SELECT * INTO copy FROM tickets",
         "PRAGMA user_version = 5",
         "",
         "tickets; DROP TABLE tickets",
@@ -69,6 +71,11 @@ def test_queries_that_write_are_refused(tickets: Path, query: str) -> None:
             with pytest.raises(ValidationError, match="no single query that reads"):
                 open_source(source, query=query)
         assert connection.execute("SELECT count(*) FROM tickets").fetchone() == (3,)
+
+
+def test_a_file_is_opened_for_reading_alone(tickets: Path) -> None:
+    with sql._sqlite_cursor(str(tickets)) as cursor, pytest.raises(sqlite3.OperationalError):
+        cursor.execute("DELETE FROM tickets")
 
 
 def test_words_in_quotes_and_comments_are_not_taken_for_writes(tickets: Path) -> None:
