@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
-from anyio import to_thread
+from anyio import move_on_after, to_thread
 from numpy.typing import DTypeLike, NDArray
 
 from corpus.identity import DIGEST_SIZE, digest_of, normal_id
 from corpus.records import Record
 from corpus.repeats import Digests, Ordinals, find_digest
 from corpus.sources.base import Source, SourceInfo, SourceWarning
+from corpus.sources.memory import close_async
 from corpus.spool_format import ODD, read_meta, unpack, unpack_id
 from corpus.spool_ids import OnDuplicate
 from corpus.spool_writer import SpoolWriter
@@ -26,6 +27,7 @@ __all__ = ["OnDuplicate", "Spool", "build_spool"]
 
 _SLICE = 2_000
 """Records between two looks at cancellation."""
+_CLEAN_UP_SECONDS = 10.0
 _SLICE_CHARACTERS = 1 << 22
 _RUN_BYTES = 8 << 20
 """Bytes of neighbouring records that are read at once."""
@@ -58,7 +60,9 @@ async def build_spool(
         await _fill(writer, source, tell)
         await to_thread.run_sync(writer.finish, source.info, source.warnings, on_duplicate)
     except BaseException:
-        writer.abandon()
+        # Bounded, since a full or vanished disk may not answer; what is left is written over.
+        with move_on_after(_CLEAN_UP_SECONDS, shield=True):
+            await to_thread.run_sync(writer.abandon, abandon_on_cancel=True)
         raise
     return await to_thread.run_sync(Spool.open, directory)
 
@@ -70,7 +74,11 @@ def _untold(_: int) -> None:
 async def _fill(writer: SpoolWriter, source: Source, tell: Callable[[int], None]) -> None:
     records = source.records()
     if isinstance(records, AsyncIterator):
-        await _fill_from_async(writer, records, tell)
+        try:
+            await _fill_from_async(writer, records, tell)
+        finally:
+            with move_on_after(_CLEAN_UP_SECONDS, shield=True):
+                await close_async(records)
         return
     try:
         more = True

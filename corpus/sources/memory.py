@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -13,6 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import aclosing
 from functools import partial
 from itertools import chain, islice
 from typing import cast
@@ -24,7 +26,7 @@ from corpus.sources.intake import Intake, encodable
 from corpus.sources.options import ReadOptions
 from executors.errors import SourceError
 
-__all__ = ["AsyncMemorySource", "Item", "MemorySource", "Opener"]
+__all__ = ["AsyncMemorySource", "Item", "MemorySource", "Opener", "close_async"]
 
 Item = Record | str | tuple[object, object] | Mapping[str, object]
 """What one record may be given as; a plain text gets its position as its id."""
@@ -188,6 +190,15 @@ class AsyncMemorySource:
     async def records(self) -> AsyncIterator[Record]:
         """Yield the records in order; `info` is complete from the first one on."""
         items = await _opened(self._items)
+        try:
+            async with aclosing(self._made(items)) as made:
+                async for record in made:
+                    yield record
+        finally:
+            if items is not self._items:  # an iterator of the caller's is the caller's to close
+                await close_async(items)
+
+    async def _made(self, items: AsyncIterator[Item]) -> AsyncGenerator[Record]:
         head = [item async for item in _first(items, HEAD)]
         maker = _Maker(head, self._options)
         self.info, self.warnings = maker.info(), maker.warnings
@@ -200,6 +211,12 @@ class AsyncMemorySource:
             if (record := maker.record(item, position)) is not None:
                 yield record
         maker.complaints.settle()
+
+
+async def close_async(items: AsyncIterator[object]) -> None:
+    """Close an asynchronous generator that may not have run to its end."""
+    if isinstance(items, AsyncGenerator):
+        await cast("AsyncGenerator[object]", items).aclose()
 
 
 async def _opened(items: AsyncIterable[Item] | Opener) -> AsyncIterator[Item]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import anyio
 import numpy as np
 import pytest
-from anyio import lowlevel
+from anyio import lowlevel, to_thread
+from blockbuster import blockbuster_ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -270,3 +271,38 @@ def test_half_a_digest_met_by_chance_is_no_repeat() -> None:
     order, repeats = sorted_order(digests)
     assert order.tolist() == [1, 3, 0, 2]
     assert first_of_each(order, repeats).tolist() == [0, 1, 0, 3]
+
+
+async def test_what_was_opened_for_a_build_that_fails_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    async def stream() -> AsyncIterator[str]:
+        try:
+            for number in range(100_000):
+                yield str(number)
+        finally:
+            closed.append("stream")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("corpus.spool_writer._write_all", full)
+    monkeypatch.setattr("corpus.spool_writer._HELD_BYTES", 1)
+    with pytest.raises(RunDirError, match="No space left"):
+        await build_spool(open_source(stream), tmp_path / "spool")
+    assert closed == ["stream"]
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+async def test_building_never_blocks_the_loop(tmp_path: Path) -> None:
+    with blockbuster_ctx(scanned_modules=["corpus"]):
+        path = tmp_path / "t.jsonl"
+        source = open_source([("a", "x"), ("b", "y")])
+        with await build_spool(source, tmp_path / "spool") as built:
+            assert len(built) == 2
+        await to_thread.run_sync(path.write_bytes, b'{"id":1,"text":"x"}\n' * 5_000)
+        lines = await to_thread.run_sync(open_source, path)
+        with await build_spool(lines, tmp_path / "other", on_duplicate="suffix") as built:
+            assert len(built) == 5_000
