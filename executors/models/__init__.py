@@ -4,7 +4,7 @@ base      the Model protocol
 invoke    the call itself (only executors.calls imports it)
 http      the wire: bounds, and an injectable transport
 openai    chat completions of any compatible server
-local     llama.cpp in this process
+local     llama.cpp in a child process without network (llama_* gguf isolation weights)
 encoder   sentence encoders: free, cached by content, outside the calls
 scripted  public fakes, and a fake server on loopback
 registry  from a spec to a model

@@ -15,7 +15,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-import executors
 from executors.models.llama_backends import EngineRefusal, EngineSetup
 from executors.secrets import scrub
 
@@ -194,6 +193,6 @@ def _unless_refused(reply: Fields) -> Fields:
 def _environment(threads: int) -> dict[str, str]:
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     # The child has to find this very package, wherever it was imported from.
-    home = str(Path(executors.__file__).parent.parent)
+    home = str(Path(__file__).parents[2])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**passed, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads)}

@@ -60,7 +60,7 @@ _PROVIDERS: Final = (
     Provider(
         name="local",
         form="local[:PATH]",
-        what="llama.cpp in this process; without a path the weights of RLM_GGUF or the package",
+        what="llama.cpp in a child process; without a path the weights of RLM_GGUF or the package",
         extra="local",
     ),
     Provider(
