@@ -98,7 +98,7 @@ class Endpoint:
         started = self._clock.monotonic()
         while True:
             try:
-                await self._enter(started)
+                await self._enter(started, again=tries > 0)
                 try:
                     value = await attempt()
                 finally:
@@ -119,15 +119,15 @@ class Endpoint:
             await on_retry(tries, failed, wait)
             await self._clock.sleep(wait)
 
-    async def _enter(self, started: float) -> None:
+    async def _enter(self, started: float, *, again: bool) -> None:
         """Return with a slot, and not while the server wants to be left alone."""
-        await self._slots.take()
+        await self._slots.take(again=again)
         while (closed := self._closed_until - (now := self._clock.monotonic())) > 0:
             self._slots.give()
             if now + closed > started + self._retry.seconds:
                 raise self._still_closed(closed)
             await self._clock.sleep(closed)
-            await self._slots.take()
+            await self._slots.take(again=again)
 
     def _wait_after(self, error: ModelError, tries: int, started: float) -> float | None:
         """Return how long to wait after a failure; None when this was the last try."""

@@ -1,7 +1,8 @@
 """Slots for calls in flight, whose number narrows when a server says "too many" and widens again.
 
 After a 429 one call goes alone. Each success then adds a slot until half of what was too much, and
-from there one slot a round, as TCP does it: nobody rushes, and the steady state is found.
+from there one slot in four rounds, much as TCP does it: nobody rushes, and what the server takes
+is found and rarely passed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["Slots"]
 
 
 class Slots:
-    """At most `cap` at once, in the order of coming."""
+    """At most `cap` at once, in the order of coming; who was sent back comes first."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -29,13 +30,20 @@ class Slots:
         """How many may be in flight now."""
         return int(self._width)
 
-    async def take(self) -> None:
-        """Wait for a slot; no turn of the loop is spent when one is free."""
+    async def take(self, *, again: bool = False) -> None:
+        """Wait for a slot; no turn of the loop is spent when one is free.
+
+        Args:
+            again: go before all who have not tried yet, so that nobody is refused time after time.
+        """
         if self._taken < self.width and not self._waiting:
             self._taken += 1
             return
         mine = anyio.Event()
-        self._waiting.append(mine)
+        if again:
+            self._waiting.appendleft(mine)
+        else:
+            self._waiting.append(mine)
         try:
             await mine.wait()
         except BaseException:
@@ -61,7 +69,7 @@ class Slots:
         """Count a success."""
         if self._width >= self._cap:
             return
-        step = 1.0 if self._width < self._calm else 1.0 / self._width
+        step = 1.0 if self._width < self._calm else 0.25 / self._width
         self._width = min(float(self._cap), self._width + step)
         self._hand_on()
 

@@ -111,7 +111,8 @@ class _PerLoop:
         return transport
 
     async def aclose(self) -> None:
-        found = self._open.get(asyncio.get_running_loop())
+        # Taken out first: a second one who closes finds nothing, and the next request opens anew.
+        found = self._open.pop(asyncio.get_running_loop(), None)
         if found is not None:
             await found[1].aclose()
 
@@ -121,5 +122,6 @@ class _PerLoop:
         try:
             yield
         finally:
-            del self._open[loop]
+            if self._open.get(loop, (None,))[0] is transport:
+                del self._open[loop]
             await transport.aclose()

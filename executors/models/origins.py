@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -14,6 +15,7 @@ __all__ = ["OPENAI_URL", "checked_base_url", "is_loopback", "origin_of", "proxy_
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 """The one server whose key is read from its own variable, without being asked for."""
+_LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -32,6 +34,8 @@ def checked_base_url(url: str) -> str:
         raise _refused(url, "it is not http(s)://host…")
     if port == 0:
         raise _refused(url, "port 0 is none")
+    if not _is_host(parts.hostname):
+        raise _refused(url, "its host is no name or address in ASCII")
     if parts.username is not None or parts.password is not None:
         raise _refused(url, "it holds a user name or password: a key is given by --key-env NAME")
     if parts.query or parts.fragment:
@@ -86,6 +90,17 @@ def proxy_of(url: str) -> str | None:
             hint="use an http:// proxy, or name the host in NO_PROXY",
         )
     return proxy
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host:
+        try:
+            ip_address(host)
+        except ValueError:
+            return False
+        return True
+    labels = host.removesuffix(".").split(".")
+    return len(host) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def _host_of(parts: SplitResult) -> str:

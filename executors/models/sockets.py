@@ -47,7 +47,7 @@ class SocketTransport(httpx.AsyncBaseTransport):
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(
-                total=None, connect=None, sock_connect=connect, sock_read=headers
+                total=None, connect=connect, sock_connect=None, sock_read=headers
             ),
             auto_decompress=False,
             skip_auto_headers=_NO_EXTRAS,

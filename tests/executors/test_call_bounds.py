@@ -75,6 +75,22 @@ async def test_what_is_in_flight_at_a_halt_ends_and_is_settled() -> None:
     assert bench.held() == NOTHING
 
 
+async def test_a_call_that_cost_nothing_makes_room_for_one_that_waits() -> None:
+    bound = reserve_of(ask("item 0"))
+    turns: list[ModelReply | ModelError] = [RateLimited("429"), reply(1)]
+    bench = Bench(turns, caps=Caps(tokens=bound), latency=1.0, attempts=1)
+
+    async def refused() -> None:
+        with pytest.raises(RateLimited):
+            await bench.ask(ask("item 0"))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(refused)
+        await anyio.lowlevel.checkpoint()
+        group.start_soon(bench.ask, ask("item 1"))
+    assert bench.spent()[:2] == (1, 1)
+
+
 async def test_the_money_of_a_priced_model_is_reserved_at_its_worst() -> None:
     worst = Decimal(reserve_of(ask("item 0"))) / 1_000
     bench = Bench(lambda _: reply(1), caps=Caps(usd=worst * 2), priced=True, latency=1.0)

@@ -53,6 +53,14 @@ def test_no_two_different_requests_meet_in_one_key(one: list[str], other: list[s
     assert (key(one) == key(other)) == (one == other)
 
 
+def test_a_text_that_looks_like_two_messages_is_one() -> None:
+    info = ScriptedModel().info
+    two = (Message(role="user", content="a"), Message(role="user", content="b"))
+    one = (Message(role="user", content="auserb"),)
+    keys = {call_key(info, replace(ask(), messages=messages), 0) for messages in (one, two)}
+    assert len(keys) == 2
+
+
 @pytest.mark.case("K5-1")
 def test_a_lone_surrogate_has_a_key() -> None:
     assert call_key(ScriptedModel().info, ask("a\udc9db"), 0)

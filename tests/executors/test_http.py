@@ -69,7 +69,7 @@ async def test_comments_do_not_keep_a_stream_alive() -> None:
 
 @pytest.mark.case("K1-1")
 async def test_the_total_bound_fires_while_events_flow_and_is_terminal() -> None:
-    endless = Steps((_HEAD, sse(delta("x")), 0.02), again=1)
+    endless = Steps((_HEAD, sse(delta("x")), 0.003), again=1)
     async with FakeServer(endless) as server:
         error = await fails_with(DeadlineExceeded, server, bounds=FLOWING)
     assert error.what == "not done within 1.2 s (total)"

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from executors.models.fake_server import FakeServer
 from executors.models.http import Wire
 from executors.models.openai import OpenAIModel
 from executors.models.origins import is_loopback, origin_of, proxy_of
+from executors.models.sockets import _kept_alive
 from tests.executors.asks import QUICK, ask, model_at
 
 pytestmark = pytest.mark.anyio
@@ -122,6 +124,23 @@ def test_one_model_serves_several_threads_at_once() -> None:
         for thread in threads:
             thread.join()
         assert [reply.text for reply in replies] == ["ok"] * 4
+
+
+@pytest.mark.case("K1-5")
+def test_sockets_are_probed_while_they_are_silent() -> None:
+    with _kept_alive((socket.AF_INET, socket.SOCK_STREAM, 0)) as sock:
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+
+
+async def test_closing_twice_at_once_closes_once() -> None:
+    async with FakeServer() as server:
+        model = model_at(server)
+        await model.generate(ask())
+        async with anyio.create_task_group() as group:
+            group.start_soon(model.aclose)
+            group.start_soon(model.aclose)
+        await until(lambda: server.sockets == 0)
 
 
 async def test_an_injected_transport_is_used_and_closed_with_the_model() -> None:
@@ -252,6 +271,15 @@ async def test_a_request_to_another_host_goes_to_its_proxy(
 )
 def test_what_counts_as_loopback(host: str | None, is_it: bool) -> None:
     assert is_loopback(host) is is_it
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a" * 64, "a." * 127 + "example", "bücher.example", "-a.example", "a..example", "[::g]"],
+)
+def test_a_host_that_no_look_up_can_take_is_refused(host: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be used"):
+        OpenAIModel("m", base_url=f"http://{host}/v1")
 
 
 def test_an_origin_always_names_its_port() -> None:
