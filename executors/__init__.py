@@ -5,9 +5,9 @@ Layout:
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
-- `endpoint`: concurrency, pacing and the only retry layer, one a provider, model and key
+- `endpoint` `slots`: concurrency, pacing and the only retry layer, one a provider, model and key
 - `gate`: decisions and the allowance that every call is reserved against
-- `calls`: the one pipeline of a model call
+- `calls` `call_keys` `call_log`: the one pipeline of a model call
 - `engine`: pulls work under a cap and turns failures into values
 
 Internal: the documented import is `rlm`.
