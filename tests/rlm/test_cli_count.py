@@ -83,6 +83,14 @@ write o.csv 5 of 5 rows (100 %), R/s, T s
     assert "\x1b" not in out + err
 
 
+def test_a_result_is_printed_to_a_stream_that_knows_ascii_alone(tickets: str) -> None:
+    command = [sys.executable, "-m", "rlm", "count", tickets, "is it naïve?", "--terms", "buy"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True, timeout=60)
+    assert "is it na\\xefve?" in done.stdout
+    assert "\\u2514\\u2500 judge by rule" in done.stdout
+
+
 def test_json_is_one_object_on_standard_output(
     tickets: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@ import pytest
 from executors.clock import VirtualClock
 from executors.errors import AuthError
 from executors.messages import ModelRequest
+from executors.models.fake_acts import Reply
+from executors.models.fake_server import FakeServer
 from executors.models.registry import resolve_model
 from executors.models.scripted import ScriptedModel
 from rlm.probe import PROBE_CAPS, probe
@@ -35,6 +37,13 @@ async def test_a_server_that_is_not_there_is_bad_after_one_try() -> None:
     finding = await probe(model, clock=VirtualClock())
     assert finding.status == "bad"
     assert "127.0.0.1:9" in finding.text
+
+
+async def test_a_server_that_fails_is_not_asked_again() -> None:
+    async with FakeServer(lambda _: Reply(status=500)) as server:
+        finding = await probe(resolve_model(f"openai+{server.base_url}:m"), clock=VirtualClock())
+        assert server.requests == 1
+    assert finding.status == "bad"
 
 
 async def test_it_is_asked_once_and_for_little() -> None:

@@ -99,8 +99,8 @@ def test_a_dumb_terminal_or_no_color_gets_no_escape_byte(
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     terminal = Terminal()
-    write_lines([line(Piece("good", "good"), " ", Piece("bad", "bad"))], terminal)
-    assert terminal.getvalue() == "good bad\n"
+    write_lines([line(Piece("good", "good"), " ", Piece("bold", "strong"))], terminal)
+    assert terminal.getvalue() == "good bold\n"
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,12 @@ def test_a_key_is_a_whole_character_in_lower_case(ends: tuple[int, int]) -> None
 
 
 def test_an_arrow_key_is_no_character_and_leaves_nothing_behind(ends: tuple[int, int]) -> None:
-    assert typed(ends, b"\x1b[A", 1) == [""]
-    assert typed(ends, b"n", 1) == ["n"]
+    far, near = ends
+    with Keys(near) as keys:
+        os.write(far, b"\x1b[A")
+        assert keys.read() == ""
+        os.write(far, b"n")
+        assert keys.read() == "n"
 
 
 def test_ctrl_d_quits_and_ctrl_c_interrupts(ends: tuple[int, int]) -> None:
@@ -52,6 +56,11 @@ def test_what_was_typed_ahead_is_no_answer(ends: tuple[int, int]) -> None:
     os.write(ends[0], b"yyy\n")
     assert select.select([ends[1]], [], [], 5)[0]
     assert typed(ends, b"n", 1) == ["n"]
+
+
+def test_a_key_is_not_echoed_into_the_page(ends: tuple[int, int]) -> None:
+    assert typed(ends, b"y", 1) == ["y"]
+    assert not select.select([ends[0]], [], [], 0.05)[0]
 
 
 def test_a_terminal_that_goes_away_quits() -> None:
