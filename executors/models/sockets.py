@@ -21,8 +21,6 @@ __all__ = ["SocketTransport"]
 # A silent connection is probed after a minute, then each 15 s, and given up after four probes.
 _KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 _CHUNK = 64 * 1024
-# aiohttp would add its own; what we send is what the caller gave.
-_NO_EXTRAS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
 class SocketTransport(httpx.AsyncBaseTransport):
@@ -50,7 +48,6 @@ class SocketTransport(httpx.AsyncBaseTransport):
                 total=None, connect=connect, sock_connect=None, sock_read=headers
             ),
             auto_decompress=False,
-            skip_auto_headers=_NO_EXTRAS,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -66,8 +63,9 @@ class SocketTransport(httpx.AsyncBaseTransport):
                 proxy=self._proxy,
             )
         if response.connection is not None and response.connection.protocol is not None:
-            # The body has bounds of its own, kept by the reader.
+            # The body has bounds of its own, kept by the reader; a start without a time stops.
             response.connection.protocol.read_timeout = None
+            response.connection.protocol.start_timeout()
         return httpx.Response(
             response.status,
             headers=response.raw_headers,

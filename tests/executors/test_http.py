@@ -122,6 +122,20 @@ async def test_a_silent_stream_ends_at_the_idle_bound_and_a_slow_one_goes_on() -
         await model.aclose()
 
 
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_headers_bound_ends_with_the_headers(stream: bool) -> None:
+    """A model may think for longer between two events than a server may take to accept."""
+    bounds = Bounds(headers=0.3, idle=10.0)
+    rest = b'{"choices": [{"message": {"content": "late"}}]}'
+    whole = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(rest)
+    if stream:
+        whole, rest = _HEAD, sse(delta("late", "stop")) + b"data: [DONE]\n\n"
+    async with FakeServer(Steps((whole, 0.7, rest))) as server:
+        model = model_at(server, bounds=bounds)
+        assert (await model.generate(ask(stream=stream))).text == "late"
+        await model.aclose()
+
+
 async def test_a_body_that_drips_is_bounded_by_its_idle_and_its_total_time() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n"
     async with FakeServer(Steps((head + b'{"a', Hold()))) as server:
