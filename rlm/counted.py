@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -24,24 +21,19 @@ from corpus.tally_file import save_tally
 from corpus.windows import Cut
 from executors.calls import Calls
 from executors.errors import Halted, ModelUnusable, UsageError
-from executors.events import Warned
 from executors.gate.allowance import CapsAllowance
-from executors.ids import NodeId, child_of, new_run_id
-from rlm._version import __version__
+from executors.ids import child_of, new_run_id
 from rlm.corpora import Corpus, open_corpus
-from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.receipts import ReceiptFold, Receipts
+from rlm.run_log import ROOT, RunLog
 from rlm.runs import new_run_directory, write_atomically
-from rlm.summary import summarise
+from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -49,9 +41,7 @@ __all__ = ["CountRun"]
 
 _Outcome: TypeAlias = Completed[Tally] | Incomplete[Tally | Ranking]
 
-_ROOT = NodeId("root")
-_READ, _TEACH, _JUDGE = (child_of(_ROOT, i) for i in range(3))
-_REASONS_SHOWN = 5
+_READ, _TEACH, _JUDGE = (child_of(ROOT, i) for i in range(3))
 # Seconds that a model gets to let go of its sockets when a run ends.
 _GRACE = 5
 
@@ -68,7 +58,6 @@ class CountRun:
         self._options = options
         self._clock = options.clock
         self._plan: JudgePlan = plan_judge(options, question)
-        self._fold = ReceiptFold()
         self._notes: list[str] = []
         self._spent = False
 
@@ -76,41 +65,33 @@ class CountRun:
         """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
         options = self._options
         run = new_run_id(self._clock.now())
-        self._directory = new_run_directory(run, options.run)
-        listeners = (self._fold, options.on_event) if options.on_event else (self._fold,)
+        directory = new_run_directory(run, options.run)
         try:
-            with EventLog(self._directory / "events.jsonl", *listeners) as self._emit:
-                self._start(run)
-                try:
-                    return await self._count(open_corpus(corpus))
-                except UsageError:
-                    raise
-                except Halted as halted:
-                    # The caller's own source or callback said stop before anything was judged.
-                    return self._incomplete(None, "halted", (halted.what,))
-                except BaseException:
-                    # Cancelled, or our own fault: what was done stands in the receipt all the same.
-                    self._receipts("cancelled", None)
-                    raise
-                finally:
-                    await self._close()
+            with RunLog(directory, clock=self._clock, on_event=options.on_event) as self._log:
+                self._log.start(run, name="count", task=self._question.text, options=options.shown)
+                return await self._whole(corpus)
         except UsageError:
             if not self._spent:
-                _empty(self._directory, remove=options.run is None)
+                self._log.discard(remove=options.run is None)
             raise
 
-    def _start(self, run: str) -> None:
-        self._emit(
-            RunStarted(
-                node=_ROOT,
-                at=self._clock.now(),
-                run=run,
-                task=self._question.text,
-                options=self._options.shown,
-                version=__version__,
-            )
-        )
-        self._emit(NodeStarted(node=_ROOT, at=self._clock.now(), name="count"))
+    async def _whole(self, corpus: SourceLike | Corpus) -> _Outcome:
+        try:
+            return await self._count(open_corpus(corpus))
+        except UsageError:
+            raise
+        except Halted as halted:
+            # The caller's own source or callback said stop before anything was judged.
+            return self._incomplete(None, "halted", (halted.what,))
+        except Exception:
+            self._log.finish("failed", {})
+            raise
+        except BaseException:
+            # Cancelled or interrupted: what was done stands in the receipt all the same.
+            self._log.finish("cancelled", {})
+            raise
+        finally:
+            await self._close()
 
     async def _count(self, corpus: Corpus) -> _Outcome:
         judge = self._judge_before_reading()
@@ -131,20 +112,20 @@ class CountRun:
             case Encoding():
                 return None
             case Ruling():
-                return self._plan.judge(self._question, _JUDGE, self._emit)
+                return self._plan.judge(self._question, _JUDGE, self._log.emit)
             case Asking():
                 return self._asking(self._plan)
 
     async def _read(self, corpus: Corpus) -> Spool:
         source = corpus.source
-        with self._node(_READ, f"read {source.info.name}") as said:
+        with self._log.node(_READ, f"read {source.info.name}") as said:
             spool = await build_spool(
                 source,
-                self._directory / "spool",
+                self._log.directory / "spool",
                 on_duplicate=self._options.on_duplicate,
             )
             info = source.info
-            self._emit(
+            self._log.emit(
                 SourceRead(
                     node=_READ,
                     at=self._clock.now(),
@@ -157,7 +138,7 @@ class CountRun:
             )
             said.extend((f"{len(spool):,} records", *info.said))
             for warning in source.warnings:
-                self._warn(_READ, warning.code, warning.sentence, warning.count)
+                self._log.warn(_READ, warning.code, warning.sentence, warning.count)
             return spool
 
     async def _labels(self, corpus: Corpus, spool: Spool) -> Taught:
@@ -167,33 +148,33 @@ class CountRun:
         )
         taught = teach(labels, spool, self._question, positive=self._options.positive)
         for note in taught.notes:
-            self._warn(_READ, "labels", note)
+            self._log.warn(_READ, "labels", note)
         return taught
 
     async def _teach(self, spool: Spool, plan: Encoding, taught: Taught) -> Judge:
-        with self._node(_TEACH, "teach the encoder's head") as said:
+        with self._log.node(_TEACH, "teach the encoder's head") as said:
             lesson: Lesson = await anyio.to_thread.run_sync(
                 taught_judge, plan.encoder, spool, self._question, taught
             )
-            write_atomically(self._directory / "head.json", lesson.head_json)
+            write_atomically(self._log.directory / "head.json", lesson.head_json)
             said.extend(lesson.said)
             self._notes += lesson.said
             for warning in lesson.warnings:
-                self._warn(_TEACH, "labels", warning)
+                self._log.warn(_TEACH, "labels", warning)
             return lesson.judge
 
     def _asking(self, plan: Asking) -> Judge:
         allowance = CapsAllowance(self._options.caps, self._clock)
         calls = Calls(
             allowance=allowance,
-            emit=self._emit,
+            emit=self._log.emit,
             clock=self._clock,
             prices=self._options.prices,
             retry=self._options.retry,
             concurrency=self._options.concurrency,
         )
         criterion = Criterion(question=self._question, description=self._options.description)
-        return plan.judge(calls, criterion, self._options, _JUDGE, self._emit)
+        return plan.judge(calls, criterion, self._options, _JUDGE, self._log.emit)
 
     async def _rank(self, spool: Spool, plan: Encoding) -> _Outcome:
         # numpy is loaded by now; the import stands here because `import rlm` must not load it.
@@ -201,7 +182,7 @@ class CountRun:
 
         encoder = plan.encoder
         name = f"encoder {encoder.name}, without labels"
-        with self._node(_JUDGE, f"rank by {name}") as said:
+        with self._log.node(_JUDGE, f"rank by {name}") as said:
             todo = distinct(spool)
             self._started(name, len(todo), 1, 64, 1)
             scores = await rank(
@@ -228,7 +209,7 @@ class CountRun:
         return self._incomplete(best, "uncalibrated-judge", missing)
 
     def _ranked(self, count: int) -> None:
-        self._emit(
+        self._log.emit(
             WindowFinished(
                 node=_JUDGE,
                 at=self._clock.now(),
@@ -240,7 +221,7 @@ class CountRun:
         )
 
     def _started(self, judge: str, items: int, passes: int, window: int, cap: int) -> None:
-        self._emit(
+        self._log.emit(
             ScanStarted(
                 node=_JUDGE,
                 at=self._clock.now(),
@@ -268,13 +249,13 @@ class CountRun:
         )
         ledger = Ledger(len(spool), passes=plan.passes, labels=labels)
         halted: Halted | None = None
-        with self._node(_JUDGE, f"judge by {info.name}") as said:
+        with self._log.node(_JUDGE, f"judge by {info.name}") as said:
             self._spent = True
             todo = len(distinct(spool))
             self._started(info.name, todo, plan.passes, plan.cut.items, plan.cap)
             try:
                 await scan(
-                    spool, judge, ledger, plan, node=_JUDGE, emit=self._emit, clock=self._clock
+                    spool, judge, ledger, plan, node=_JUDGE, emit=self._log.emit, clock=self._clock
                 )
             except Halted as error:
                 halted = error
@@ -295,47 +276,23 @@ class CountRun:
             },
             notes=tuple(self._notes),
         )
-        save_tally(result, self._directory / "verdicts")
+        save_tally(result, self._log.directory / "verdicts")
         if halted is not None:
             blocker: Blocker = "model-unusable" if isinstance(halted, ModelUnusable) else "halted"
             lines = [line for line in (halted.what, halted.where, halted.hint) if line]
-            return self._incomplete(result, blocker, (*lines, *_missing(result)))
+            return self._incomplete(result, blocker, (*lines, *missing_lines(result)))
         if judge.info.scoring and judge.info.kind != "encoder":
             why = "token probabilities without calibration by labels state no number"
-            return self._incomplete(result, "uncalibrated-judge", (why, *_missing(result)))
+            return self._incomplete(result, "uncalibrated-judge", (why, *missing_lines(result)))
         if not result.complete:
-            return self._incomplete(result, "unresolved-records", _missing(result))
-        return Completed(result=result, receipts=self._receipts(None, result))
+            return self._incomplete(result, "unresolved-records", missing_lines(result))
+        return Completed(result=result, receipts=self._log.finish(None, summarise(result)))
 
     def _incomplete(
         self, best: Tally | Ranking | None, blocker: Blocker, missing: tuple[str, ...]
     ) -> Incomplete[Tally | Ranking]:
-        receipts = self._receipts(blocker, best)
+        receipts = self._log.finish(blocker, summarise(best))
         return Incomplete(best=best, missing=missing, blocker=blocker, receipts=receipts)
-
-    def _receipts(self, blocker: Blocker | None, result: Tally | Ranking | None) -> Receipts:
-        self._emit(NodeFinished(node=_ROOT, at=self._clock.now(), error=blocker))
-        self._emit(RunFinished(node=_ROOT, at=self._clock.now(), blocker=blocker))
-        self._emit.flush()
-        receipts = self._fold.receipts(self._directory, summarise(result))
-        write_atomically(receipts.path, receipts.to_json())
-        return receipts
-
-    def _warn(self, node: NodeId, code: str, message: str, count: int = 1) -> None:
-        self._emit(Warned(node=node, at=self._clock.now(), code=code, message=message, count=count))
-
-    @contextmanager
-    def _node(self, node: NodeId, name: str) -> Iterator[list[str]]:
-        """Emit the start and the end of a node around its work; yields what it will have said."""
-        said: list[str] = []
-        self._emit(NodeStarted(node=node, at=self._clock.now(), name=name))
-        try:
-            yield said
-        except BaseException as error:
-            code = getattr(error, "code", type(error).__name__)
-            self._emit(NodeFinished(node=node, at=self._clock.now(), error=code))
-            raise
-        self._emit(NodeFinished(node=node, at=self._clock.now(), said=tuple(said)))
 
     async def _close(self) -> None:
         match self._plan:
@@ -358,27 +315,3 @@ def _code(name: str, labels: tuple[str, ...]) -> int:
     if labels:
         return FIRST_LABEL + labels.index(name)
     return MATCHED if name == "yes" else NOT
-
-
-def _missing(result: Tally) -> tuple[str, ...]:
-    """Say in a few lines which records were never judged, by reason."""
-    counts: dict[str, int] = {}
-    for ordinal in result.ids_of("unresolved").ordinals.tolist():
-        reason = result.reason(ordinal)
-        counts[reason] = counts.get(reason, 0) + 1
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    lines = [f"{n:,} record(s) unresolved: {reason}" for reason, n in ranked[:_REASONS_SHOWN]]
-    rest = sum(n for _, n in ranked[_REASONS_SHOWN:])
-    return (*lines, f"{rest:,} record(s) unresolved for other reasons") if rest else tuple(lines)
-
-
-def _empty(directory: Path, *, remove: bool) -> None:
-    """Take back a run directory of a run that never began to judge."""
-    if remove:
-        shutil.rmtree(directory, ignore_errors=True)
-        return
-    for entry in directory.iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)

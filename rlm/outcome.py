@@ -15,6 +15,7 @@ B = TypeVar("B")
 Blocker = Literal[
     "cancelled",
     "empty-corpus",
+    "failed",
     "halted",
     "model-unusable",
     "uncalibrated-judge",
@@ -24,6 +25,7 @@ Blocker = Literal[
 
 cancelled           somebody stopped it
 empty-corpus        there was nothing to judge
+failed              our own fault or that of a callback; only receipts say so, the error is raised
 halted              a bound of the run was reached; `missing` names it
 model-unusable      the model refused the key, or failed too often in a row
 uncalibrated-judge  scores without labels order records and state no number

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from corpus.results import Ranking, Tally
 
-__all__ = ["summarise"]
+__all__ = ["missing_lines", "summarise"]
 
 _TOP = 20
+_REASONS = 5
 
 
 def summarise(result: Tally | Ranking | None) -> dict[str, object]:
@@ -42,3 +43,15 @@ def summarise(result: Tally | Ranking | None) -> dict[str, object]:
                 "votes": result.votes,
                 "notes": list(result.notes),
             }
+
+
+def missing_lines(result: Tally) -> tuple[str, ...]:
+    """Say in a few lines which records were never judged, by reason."""
+    counts: dict[str, int] = {}
+    for ordinal in result.ids_of("unresolved").ordinals.tolist():
+        reason = result.reason(ordinal)
+        counts[reason] = counts.get(reason, 0) + 1
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lines = [f"{n:,} record(s) unresolved: {reason}" for reason, n in ranked[:_REASONS]]
+    rest = sum(n for _, n in ranked[_REASONS:])
+    return (*lines, f"{rest:,} record(s) unresolved for other reasons") if rest else tuple(lines)
