@@ -124,7 +124,9 @@ class Progress:
     def _show(self, *, ended: bool = False, broken: bool = False) -> None:
         self._shown_at = self._clock.monotonic()
         seconds = self._shown_at - self._started
-        text = describe(self._what, self._standing, seconds, ended=ended)
+        # One line has to hold the figures too: its first word, "judge" or "read", says enough.
+        what = self._what.partition(" ")[0] if self._live and not ended else self._what
+        text = describe(what, self._standing, seconds, ended=ended)
         if broken:
             text += ", stopped"
         if self._live:

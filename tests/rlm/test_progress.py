@@ -73,6 +73,18 @@ judging 5 records, 5.0/s, 1 unresolved\r\x1b[2Kjudging 6 records, 5.9/s, 1.0 s, 
 """)
 
 
+def test_a_long_name_leaves_room_for_the_figures() -> None:
+    stream, clock = pipe()
+    name = "judge by encoder minilm-int8, head taught by 80 labels"
+    with Progress(name, stream=stream, clock=clock, live=True) as progress:
+        clock.advance(2.0)
+        progress.update(Standing(done=60_000, total=100_000, unresolved=7))
+    live, last = stream.getvalue().split("\r\x1b[2K")[1:]
+    assert live.startswith("judge 60,000 of 100,000 records")
+    assert live.endswith("7 unresolved")
+    assert last.startswith(name)
+
+
 def test_a_second_live_display_writes_plain_lines() -> None:
     first, second = io.StringIO(), io.StringIO()
     clock = VirtualClock()
