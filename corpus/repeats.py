@@ -33,21 +33,24 @@ def sorted_order(digests: Digests) -> tuple[Ordinals, NDArray[np.bool_]]:
     O(n log n); about 40 bytes a record at its peak.
     """
     words = digests.view(">u8")
-    high = words[:, 0].astype(np.uint64)
-    order = np.argsort(high, kind="stable")
-    near = np.empty(len(order), dtype=np.bool_)
-    near[:1] = False
-    high = high[order]
-    near[1:] = high[1:] == high[:-1]
-    del high
-    low = words[:, 1].astype(np.uint64)
-    same_low = low[order[1:]] == low[order[:-1]]
-    if np.any(near[1:] & ~same_low):
+    order = np.argsort(words[:, 0].astype(np.uint64), kind="stable").astype(np.uint32)
+    same_high, same_low = _equal_neighbours(words, order)
+    if np.any(same_high & ~same_low):
         # Half a digest met by chance: sort by the whole of it.
-        order = np.lexsort((low, words[:, 0].astype(np.uint64)))
-        high = words[:, 0][order]
-        near[1:] = (high[1:] == high[:-1]) & (low[order[1:]] == low[order[:-1]])
-    return order.astype(np.uint32), near
+        high, low = words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+        order = np.lexsort((low, high)).astype(np.uint32)
+        same_high, same_low = _equal_neighbours(words, order)
+    repeats = np.zeros(len(order), dtype=np.bool_)
+    repeats[1:] = same_high & same_low
+    return order, repeats
+
+
+def _equal_neighbours(
+    words: NDArray[np.uint64], order: Ordinals
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return whether each half of a digest is that of the one before, in this order."""
+    high, low = words[:, 0][order], words[:, 1][order]
+    return high[1:] == high[:-1], low[1:] == low[:-1]
 
 
 def find_digest(order: Ordinals, digests: Digests, digest: bytes) -> int | None:

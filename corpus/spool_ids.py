@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus.identity import DIGEST_SIZE, digest_of, normal_id
 from corpus.records import Record
@@ -23,6 +24,7 @@ OnDuplicate = Literal["refuse", "suffix"]
 
 _LISTED = 20
 _EXAMPLES = 5
+_CHUNK = 1 << 16
 
 
 class IdNotes:
@@ -47,7 +49,7 @@ class IdNotes:
 
     def odd(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """Return digest of the normal form and ordinal of each odd id."""
-        return np.frombuffer(bytes(self._odd), dtype=ODD)
+        return np.frombuffer(self._odd, dtype=ODD)
 
     def forget(self, ordinals: Ordinals) -> None:
         """Drop odd ids that were renamed."""
@@ -88,21 +90,32 @@ def settle_ids(
     return renamed
 
 
-def write_odd_ids(directory: Path, notes: IdNotes, ids: Digests, warnings: SourceWarnings) -> None:
+def write_odd_ids(directory: Path, notes: IdNotes, warnings: SourceWarnings) -> None:
     """Write the odd ids, by digest, and count those that another id nearly is."""
     odd = notes.odd()
     digests = odd["digest"].copy().view(np.uint8).reshape(-1, DIGEST_SIZE)
     order, repeats = sorted_order(digests)
-    odd[order].tofile(directory / "odd.bin")
+    with (directory / "odd.bin").open("wb") as file:
+        for start in range(0, len(order), _CHUNK):
+            file.write(odd[order[start : start + _CHUNK]].tobytes())
     if not len(odd):
         return
-    # Half a digest serves to count: it decides nothing.
-    plain = np.isin(digests.view(">u8")[:, 0], ids.view(">u8")[:, 0])
-    near = np.sort(odd["ordinal"][order[repeats | plain[order]]])
+    near = np.sort(odd["ordinal"][order[repeats | _plain(directory, digests)[order]]])
     for _, record in _read(directory, near[:_EXAMPLES]):
         warnings.add("near-ids", record.where or "?", repr(record.id))
     if len(near) > _EXAMPLES:
         warnings.add("near-ids", "", count=len(near) - _EXAMPLES)
+
+
+def _plain(directory: Path, digests: Digests) -> NDArray[np.bool_]:
+    """Whether an id is the normal form itself; half a digest serves, since it only counts."""
+    ids = np.fromfile(directory / "ids.bin", dtype=">u8")[::2].astype(np.uint64)
+    ids.sort()
+    wanted = digests.view(">u8")[:, 0].astype(np.uint64)
+    places = np.searchsorted(ids, wanted)
+    np.minimum(places, len(ids) - 1, out=places)
+    found: NDArray[np.bool_] = ids[places] == wanted
+    return found
 
 
 def _refuse(directory: Path, nameless: Ordinals, twice: Ordinals) -> None:

@@ -105,11 +105,12 @@ class SpoolWriter:
                 os.fsync(file.fileno())
                 file.close()
             renamed = settle_ids(self._directory, self._notes, warnings, on_duplicate)
+            write_odd_ids(self._directory, self._notes, warnings)
+            del self._notes
             ids = np.fromfile(self._directory / "ids.bin", dtype=np.uint8).reshape(-1, DIGEST_SIZE)
             order, repeats = sorted_order(ids)
             assert not repeats.any(), "ids are unique from here on"
             order.tofile(self._directory / "order.bin")
-            write_odd_ids(self._directory, self._notes, ids, warnings)
             texts = np.fromfile(self._directory / "texts.bin", dtype=np.uint8)
             texts = texts.reshape(-1, DIGEST_SIZE)
             mark = fingerprint(order, ids, texts)
