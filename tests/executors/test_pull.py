@@ -113,6 +113,23 @@ async def test_a_halt_lets_what_is_in_flight_end_and_then_nothing_is_alive() -> 
     assert sorted(r.item for r in results) == [0, 1, 2, 3]
 
 
+async def test_a_halt_of_the_settling_stops_the_pulling_too() -> None:
+    settled: list[int] = []
+
+    async def work(n: int) -> int:
+        await anyio.lowlevel.checkpoint()
+        return n
+
+    def settle(result: Result[int, int]) -> None:
+        settled.append(result.item)
+        if result.item == 2:
+            raise Halted(bound="failures", scope="run", limit="1")
+
+    with pytest.raises(Halted, match="the failures bound"):
+        await pull(range(1_000), work, cap=2, settle=settle)
+    assert sorted(settled) in ([0, 1, 2], [0, 1, 2, 3])
+
+
 @pytest.mark.case("K9-5")
 async def test_an_error_of_the_source_ends_its_workers_and_is_raised_as_it_is() -> None:
     alive = 0
