@@ -97,7 +97,12 @@ HEAVY = {
 def loaded_by(code: str) -> set[str]:
     """Top-level names that a fresh Python has loaded after running the code."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", f"import sys\n{code}\nprint(*sys.modules)"],
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}\nprint(*sys.modules)",
+        ],
         capture_output=True,
         text=True,
         timeout=60,
