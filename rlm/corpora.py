@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from corpus.sources import Source, SourceLike, open_source
+from corpus.sources import OnBad, Source, SourceLike, open_source
 
 __all__ = ["Corpus", "open_corpus"]
 
@@ -15,26 +15,9 @@ class Corpus:
     """A source that was checked and can be read."""
 
     source: Source
-    origin: SourceLike
-    id: str | None
-    query: str | None
-    format: str | None
-    encoding: str | None
-
-    def column(self, name: str) -> Source:
-        """Return the same source with another column as its text: labels, say.
-
-        Raises:
-            SourceError: there is no such column; the message lists those that are there.
-        """
-        return open_source(
-            self.origin,
-            id=self.source.info.id_column or self.id,
-            text=name,
-            query=self.query,
-            format=self.format,
-            encoding=self.encoding,
-        )
+    column: Callable[[str], Source]
+    """Opens the same source with another column as its text: labels, say. Rows without it are
+    left out. Raises SourceError where there is no such column, listing those that are there."""
 
 
 def open_corpus(
@@ -45,6 +28,7 @@ def open_corpus(
     query: str | None = None,
     format: str | None = None,  # noqa: A002 - the user's own word for it
     encoding: str | None = None,
+    on_bad: OnBad = "refuse",
 ) -> Corpus:
     """Check a source and choose its columns; nothing but its head is read yet.
 
@@ -56,17 +40,26 @@ def open_corpus(
         query: read-only SQL, for databases.
         format: overrules what name and content say: "jsonl", "csv", "text", …
         encoding: overrules the detection of the encoding of text files.
+        on_bad: "refuse" rows that are no record, or "skip" them: left out, counted and listed.
 
     Raises:
         SourceError: it cannot be read as asked.
     """
     if isinstance(source, Corpus):
         return source
-    return Corpus(
-        source=open_source(source, id=id, text=text, query=query, format=format, encoding=encoding),
-        origin=source,
-        id=id,
-        query=query,
-        format=format,
-        encoding=encoding,
+    opened = open_source(
+        source, id=id, text=text, query=query, format=format, encoding=encoding, on_bad=on_bad
     )
+
+    def column(name: str) -> Source:
+        return open_source(
+            source,
+            id=opened.info.id_column or id,
+            text=name,
+            query=query,
+            format=format,
+            encoding=encoding,
+            on_bad="skip",
+        )
+
+    return Corpus(source=opened, column=column)

@@ -187,7 +187,7 @@ class Complaints:
             f"{number} row(s) are no record" + (" (stopped there)" if number >= _LISTED else ""),
             where=found,
             hint=self._hint
-            or "repair them, or leave them out and have them counted: on_bad='skip'",
+            or "repair them, or leave them out and have them counted: on_bad='skip' (--on-bad skip)",
         )
 
 

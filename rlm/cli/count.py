@@ -94,6 +94,10 @@ def count(
         str,
         typer.Option("--on-duplicate", metavar="HOW", help="Repeated ids: refuse or suffix."),
     ] = "refuse",
+    on_bad: Annotated[
+        str,
+        typer.Option("--on-bad", metavar="HOW", help="Rows that are no record: refuse or skip."),
+    ] = "refuse",
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", help="How often each record is judged.")
     ] = 2,
@@ -148,7 +152,13 @@ def count(
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
     words = split_list(terms, option="--terms")
     source_open = open_corpus(
-        source, id=id_, text=text or None, query=query, format=format_, encoding=encoding
+        source,
+        id=id_,
+        text=text or None,
+        query=query,
+        format=format_,
+        encoding=encoding,
+        on_bad=choose(on_bad, ("refuse", "skip"), option="--on-bad"),
     )
     known, asker = labels_from(
         labels,
