@@ -6,6 +6,7 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -233,12 +234,13 @@ class Spool:
     def read(self, ordinals: Sequence[int]) -> list[Record]:
         """Return records in the order asked for; neighbours are read at once."""
         found: list[Record] = []
+        renamed = self._meta.renamed
         for first, last in self._runs(ordinals):
-            start = int(self._offsets[first])
             raw = memoryview(self._raw(first, last))
-            for ordinal in range(first, last):
-                at = int(self._offsets[ordinal]) - start
-                found.append(unpack(raw[at:], self._meta.renamed.get(ordinal)))
+            # One conversion a run: an index into a mapped array costs as much as the record.
+            offsets = self._offsets[first:last].tolist()
+            for ordinal, offset in enumerate(offsets, start=first):
+                found.append(unpack(raw[offset - offsets[0] :], renamed.get(ordinal)))
         return found
 
     def __iter__(self) -> Iterator[Record]:
@@ -274,18 +276,23 @@ class Spool:
 
     def _runs(self, ordinals: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Cut ordinals into runs of neighbours, each of a bounded size."""
-        first = last = -1
-        for ordinal in ordinals:
-            self._checked(ordinal)
-            begins = int(self._offsets[first]) if first >= 0 else 0
-            if ordinal == last and int(self._offsets[ordinal + 1]) - begins <= _RUN_BYTES:
-                last += 1
-                continue
-            if first >= 0:
-                yield first, last
-            first, last = ordinal, ordinal + 1
-        if first >= 0:
-            yield first, last
+        asked = np.asarray(ordinals, dtype=np.int64)
+        if len(asked) == 0:
+            return
+        self._checked(int(asked.min()))
+        self._checked(int(asked.max()))
+        breaks = np.flatnonzero(np.diff(asked) != 1) + 1
+        for start, stop in pairwise((0, *breaks.tolist(), len(asked))):
+            yield from self._bounded(int(asked[start]), int(asked[stop - 1]) + 1)
+
+    def _bounded(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Cut a run of neighbours where it holds more bytes than are read at once."""
+        while first < last:
+            most = int(self._offsets[first]) + _RUN_BYTES
+            fits = int(np.searchsorted(self._offsets[first : last + 1], most, side="right")) - 1
+            end = first + max(1, fits)
+            yield first, min(end, last)
+            first = end
 
     def _checked(self, ordinal: int) -> int:
         if not 0 <= ordinal < len(self):
@@ -314,4 +321,5 @@ class Spool:
             raise RunDirError(f"the spool is damaged: {name} has another size", where=str(path))
         if not size:  # an empty file cannot be mapped
             return np.empty(0, dtype=kind)
-        return np.memmap(path, dtype=kind, mode="r")
+        # As a plain array: each index into a memmap makes an object of that class first.
+        return np.memmap(path, dtype=kind, mode="r").view(np.ndarray)
