@@ -22,6 +22,7 @@ from executors.errors import ConfigError, MissingExtra
 __all__ = [
     "BACKENDS",
     "BATCH",
+    "SOCKET",
     "BackendName",
     "Completion",
     "Engine",
@@ -39,6 +40,9 @@ __all__ = [
 BackendName = Literal["xllamacpp", "llama-cpp-python"]
 BATCH: Final = 512
 """Tokens of one batch; part of what decides the last bits of a read-out."""
+SOCKET: Final = "llama.sock"
+"""Where a back end that insists on listening does so, in the child's own folder. The ending is what
+makes it a local socket."""
 
 _MODULES: Final[dict[BackendName, str]] = {
     "xllamacpp": "xllamacpp",
@@ -115,7 +119,7 @@ class Completion:
 
 
 class Engine(Protocol):
-    """Weights in memory. One call at a time."""
+    """Weights in memory, for as long as the process lives. One call at a time."""
 
     def tokenize(self, text: str, *, special: bool, bos: bool) -> tuple[int, ...]:
         """Return token ids; `special` reads the spelling of a control token as that token."""
@@ -131,10 +135,6 @@ class Engine(Protocol):
         Raises:
             EngineRefusal: the back end refused, or failed.
         """
-        ...
-
-    def close(self) -> None:
-        """Let go of the weights."""
         ...
 
 

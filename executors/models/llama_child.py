@@ -1,20 +1,24 @@
 """The child process in which llama.cpp runs: no network, no keys, one call at a time.
 
 A line of JSON in, a line of JSON out. The first line in is an EngineSetup; the first line out says
-whether it is ready. It ends when its input ends, so it never outlives its parent for long.
+whether it is ready. It ends when its input ends, in the middle of a call too, so it never outlives
+its parent. Its working directory is its own: the parent made it for this process alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO, NoReturn
 
 from executors.models.isolation import cut_network
-from executors.models.llama_backends import Engine, EngineRefusal, EngineSetup, Job
+from executors.models.llama_backends import SOCKET, Engine, EngineRefusal, EngineSetup, Job
 from executors.models.llama_prompts import PromptMaker
 
 __all__ = ["Answerer", "main"]
@@ -64,29 +68,43 @@ class Answerer:
         )
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Serve the parent until it closes its end."""
     lines, out = _private_streams()
     isolated = cut_network()
-    setup = EngineSetup(**json.loads(next(lines)))
+    questions: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_listen, args=(lines, questions), daemon=True).start()
+    setup = EngineSetup(**json.loads(questions.get()))
     try:
-        engine = _open(setup)
+        answerer = Answerer(_open(setup), setup)
     except EngineRefusal as refusal:
         _say(out, {"refusal": refusal.kind, "what": refusal.what})
-        return
+        _vanish()
     _say(out, {"ready": True, "isolated": isolated})
-    answerer = Answerer(engine, setup)
-    for line in lines:
-        _say(out, answerer.answer(json.loads(line)))
-    engine.close()
+    while True:
+        _say(out, answerer.answer(json.loads(questions.get())))
 
 
-def _private_streams() -> tuple[Iterator[bytes], BinaryIO]:
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     """Take standard input and output for ourselves: whatever native code prints goes to errors."""
     lines = os.fdopen(os.dup(0), "rb")
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    return iter(lines), out
+    return lines, out
+
+
+def _listen(lines: Iterable[bytes], questions: SimpleQueue[bytes]) -> None:
+    for line in lines:
+        questions.put(line)
+    _vanish()
+
+
+def _vanish() -> NoReturn:
+    """End at once: the engines' threads and destructors have nothing to save."""
+    with suppress(OSError):  # the parent removes it as well, if it still lives
+        Path(SOCKET).unlink(missing_ok=True)
+        Path.cwd().rmdir()
+    os._exit(0)
 
 
 def _open(setup: EngineSetup) -> Engine:
@@ -109,6 +127,3 @@ def _say(out: BinaryIO, fields: Mapping[str, object]) -> None:
 
 if __name__ == "__main__":
     main()
-    sys.stderr.flush()
-    # The engines' own threads and destructors have nothing left to save.
-    os._exit(0)

@@ -130,10 +130,6 @@ class NativeEngine:
             scores=tuple(scores),
         )
 
-    def close(self) -> None:
-        self._lib.llama_free(self._context)
-        self._lib.llama_model_free(self._model)
-
     # -------------------------------------------------------------- prompt
 
     def _prefill(self, segments: tuple[tuple[int, ...], ...]) -> int:

@@ -1,7 +1,8 @@
 """The engine over `xllamacpp`: llama.cpp's server as an object, with its socket kept private.
 
-The object insists on listening. It gets a Unix socket inside a folder that only we may enter, and
-a random key; we use it for tokens and chat templates, which the object itself does not offer.
+The object insists on listening. It gets a Unix socket in the working directory, which the child
+process has for itself, and a random key; we use it for tokens and chat templates, which the object
+itself does not offer.
 """
 
 from __future__ import annotations
@@ -9,17 +10,16 @@ from __future__ import annotations
 import json
 import secrets
 import socket
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from executors.models.llama_backends import (
     BATCH,
+    SOCKET,
     Completion,
     EngineRefusal,
     EngineSetup,
@@ -46,11 +46,7 @@ class ServerEngine:
     """
 
     def __init__(self, setup: EngineSetup) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="rlm-")
         self._key = secrets.token_hex(16)
-        self._socket = str(
-            Path(self._folder.name) / "s.sock"
-        )  # the ending is what makes it a local socket
         self._server: Any = self._start(setup)
         self._held = Held()
         self._tail: int | None = None
@@ -78,7 +74,7 @@ class ServerEngine:
         params.cache_idle_slots = False
         params.offline = True
         params.verbosity = -1
-        params.hostnames = [self._socket]
+        params.hostnames = [SOCKET]
         params.api_keys = [self._key]
         params.n_threads_http = 1
         try:
@@ -114,10 +110,6 @@ class ServerEngine:
             return self._ask_whole(job)
         self._hold(job.segments[-1])
         return replace(reply, cached=cached)
-
-    def close(self) -> None:
-        self._server = None  # its destructor ends the server's threads
-        self._folder.cleanup()
 
     # -------------------------------------------------------------- prompt
 
@@ -204,7 +196,7 @@ class ServerEngine:
     def _post(self, path: str, body: Fields) -> Fields:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
         try:
-            with closing(_LocalConnection(self._socket)) as connection:
+            with closing(_LocalConnection()) as connection:
                 connection.request("POST", path, json.dumps(body), headers)
                 reply = cast(Fields, json.loads(connection.getresponse().read()))
         except (OSError, HTTPException, ValueError) as error:
@@ -214,14 +206,13 @@ class ServerEngine:
 
 
 class _LocalConnection(HTTPConnection):
-    def __init__(self, path: str) -> None:
+    def __init__(self) -> None:
         super().__init__("localhost", timeout=_SECONDS)
-        self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        self.sock.connect(SOCKET)
 
 
 def _payload(job: Job, *, reuse: bool) -> dict[str, object]:

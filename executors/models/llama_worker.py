@@ -130,16 +130,23 @@ class LlamaWorker:
 
 class _Child:
     def __init__(self, command: Sequence[str], threads: int) -> None:
+        # Its own, for its socket; mode 0700.
+        self._folder = tempfile.TemporaryDirectory(prefix="rlm-", ignore_cleanup_errors=True)
         # A file, not a pipe: nobody has to empty it.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
-        self._process = subprocess.Popen(  # noqa: S603 - our own module under our own interpreter
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=_environment(threads),
-            start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                cwd=self._folder.name,
+                env=_environment(threads),
+                start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
+            )
+        except OSError as error:
+            self._clean()
+            raise WorkerDied(f"its process cannot be started: {error}") from error
 
     @property
     def alive(self) -> bool:
@@ -172,7 +179,11 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._clean()
+
+    def _clean(self) -> None:
         self._log.close()
+        self._folder.cleanup()
 
     def _obituary(self) -> str:
         self._process.kill()

@@ -91,6 +91,11 @@ def test_a_child_that_never_gets_ready_is_told_with_its_log() -> None:
         worker("import sys; print('no such thing', file=sys.stderr); sys.exit(3)").ask({}, Ticket())
 
 
+def test_a_process_that_cannot_be_started_is_told() -> None:
+    with pytest.raises(WorkerDied, match=r"cannot be started: .*no/such/python"):
+        LlamaWorker(SETUP, command=("/no/such/python",)).ask({}, Ticket())
+
+
 def test_a_question_is_taken_back_by_ending_the_child(tmp_path: Path) -> None:
     used, ticket, sign = worker(), Ticket(), tmp_path / "sign"
     died: list[WorkerDied] = []

@@ -1,6 +1,9 @@
 """Local models: the adapter over a fake worker, and both back ends over the real weights."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -278,6 +281,15 @@ async def engine(
     await model.aclose()
 
 
+def backend_of(engine: LocalModel) -> BackendName:
+    return "xllamacpp" if "xllamacpp" in engine.info.identity else "llama-cpp-python"
+
+
+def children_of(pid: int) -> list[str]:
+    found = [path.read_text("ascii") for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return " ".join(found).split()
+
+
 class TestBackEnds:
     """What both back ends have to do alike."""
 
@@ -400,10 +412,7 @@ class TestBackEnds:
     async def test_a_cancelled_call_ends_at_once_and_a_new_worker_reads_the_same(
         self, engine: LocalModel
     ) -> None:
-        backend: BackendName = (
-            "xllamacpp" if "xllamacpp" in engine.info.identity else "llama-cpp-python"
-        )
-        model = LocalModel(options=LocalOptions(backend=backend, window=512))
+        model = LocalModel(options=LocalOptions(backend=backend_of(engine), window=512))
         say_hi = ask("Say hi", top_logprobs=3)
         before = await model.generate(say_hi)
         with anyio.move_on_after(0.2) as scope:
@@ -412,6 +421,24 @@ class TestBackEnds:
         after = await model.generate(say_hi)
         await model.aclose()
         assert before.token_logprobs == after.token_logprobs
+
+    async def test_a_child_ends_in_the_middle_of_a_call_when_its_parent_dies(
+        self, engine: LocalModel, tmp_path: Path
+    ) -> None:
+        code = "import anyio, sys; from executors.models.local import *; from executors.messages import *\n"
+        code += f"model = LocalModel(options=LocalOptions(backend={backend_of(engine)!r}))\n"
+        code += "say = Message(role='user', content='Tell a long story.')\n"
+        code += "anyio.run(model.generate, ModelRequest(messages=(say,), max_tokens=4000))\n"
+        environ = {**os.environ, "PYTHONPATH": str(Path.cwd()), "TMPDIR": str(tmp_path)}
+        with subprocess.Popen([sys.executable, "-c", code], env=environ) as parent:
+            while not (found := children_of(parent.pid)):
+                await anyio.sleep(0.01)
+            await anyio.sleep(1)  # loaded, or still loading: it must end either way
+            parent.kill()
+        with anyio.fail_after(5):
+            while any(Path(f"/proc/{pid}").exists() for pid in found):
+                await anyio.sleep(0.01)
+        assert list(tmp_path.iterdir()) == []
 
     async def test_nasty_texts_are_read(self, engine: LocalModel) -> None:
         for text in ("", "\0", "a\0b", "\ufffd\u202e\U0001f600", '"}\n{"', "e\u0301" * 20):
