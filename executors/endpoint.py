@@ -86,6 +86,7 @@ class Endpoint:
         self._random = random or Random()
         self._closed_until = float("-inf")
         """Before this time nobody sends: the server asked for it."""
+        self._closed_where: str | None = None
 
     async def run(self, attempt: Callable[[], Awaitable[T]], *, on_retry: OnRetry) -> tuple[T, int]:
         """Return the attempt's value and how many requests it took.
@@ -141,6 +142,7 @@ class Endpoint:
             wait = max(wait, wish + self._random.uniform(0.0, self._retry.first))
         if wish is not None or isinstance(error, RateLimited):
             self._closed_until = max(self._closed_until, now + wait)
+            self._closed_where = error.where
             self._slots.narrow()
         if now + wait > started + self._retry.seconds:
             if wish is not None:
@@ -151,6 +153,7 @@ class Endpoint:
     def _still_closed(self, seconds: float) -> RateLimited:
         error = RateLimited(
             "not sent: the server asked to be left alone for longer than a call may wait",
+            where=self._closed_where,
             hint=self._reset_in(seconds),
             retry_after=seconds,
         )

@@ -29,6 +29,7 @@ __all__ = ["STREAM_ABOVE", "OpenAIModel"]
 STREAM_ABOVE: Final = 21_333
 """Output tokens up to which a reply is awaited whole; from one more on it is streamed."""
 
+_NAMING: Final = frozenset({400, 422})
 # The first, one without temperature, one without a schema, one that bounds the output by the other
 # name.
 _MOST_REQUESTS = 4
@@ -47,7 +48,7 @@ _log = logging.getLogger("rlm.models")
 
 
 class _Refused(Exception):
-    """A 400, with what the server says of it: it may name a parameter that we can do without."""
+    """A 400 or 422, with what is said of it: it may name a parameter that we can do without."""
 
     def __init__(self, error: ModelError, says: ServerSays) -> None:
         super().__init__()
@@ -58,9 +59,9 @@ class _Refused(Exception):
 class OpenAIModel:
     """A model behind a chat-completions server.
 
-    Never retries, with one exception: a 400 that names a parameter which the server does not take
-    (a temperature, a response schema, the name of the output bound) is answered by the same request without it,
-    once; the object remembers. `ModelReply.requests` counts both.
+    Never retries, with one exception: a 400 or 422 that names a parameter which the server does not
+    take (temperature, response schema, the name of the output bound) is answered by the same
+    request without it, once; the object remembers. `ModelReply.requests` counts them all.
 
     Args:
         name: the model's name at the server.
@@ -134,7 +135,7 @@ class OpenAIModel:
                     raise refused.error from None
                 self._do_without(part)
             except ModelError as error:
-                error.attempts = sent
+                error.attempts += sent - 1
                 raise
         raise AssertionError("the last request returns or raises")
 
@@ -159,7 +160,7 @@ class OpenAIModel:
             return read_reply(reply.body, where=self._where, temperature=temperature)
         says = read_error(reply.body)
         error = error_of_reply(reply, says, base_url=self._base_url, where=self._where)
-        if reply.status == 400:
+        if reply.status in _NAMING:
             raise _Refused(error, says)
         raise error
 

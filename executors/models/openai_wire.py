@@ -103,8 +103,10 @@ def encode(
     try:
         return orjson.dumps(document)
     except TypeError as error:
-        raise NotEncodable(
+        refusal = NotEncodable(
             f"the request cannot be written as UTF-8 JSON: {error}",
             where=where,
             hint="a text holds half of a surrogate pair: replace it when the text is loaded",
-        ) from None
+        )
+        refusal.attempts = 0
+        raise refusal from None

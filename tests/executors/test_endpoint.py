@@ -131,12 +131,14 @@ async def test_a_reset_beyond_the_time_of_a_call_ends_it_at_once_and_is_named() 
 
 
 async def test_while_the_reset_is_far_away_further_calls_fail_without_a_request() -> None:
-    clock, server = VirtualClock(), Server(RateLimited("429", retry_after=3_600.0))
+    told = RateLimited("429", where="model x", retry_after=3_600.0)
+    clock, server = VirtualClock(), Server(told)
     shared = endpoint(clock)
     with pytest.raises(RateLimited):
         await shared.run(server, on_retry=Waits())
     with pytest.raises(RateLimited, match="not sent") as caught:
         await shared.run(server, on_retry=Waits())
+    assert caught.value.where == "model x"
     assert (server.requests, caught.value.attempts) == (1, 0)
     clock.advance(3_602.0)
     assert await shared.run(server, on_retry=Waits()) == ("ok", 1)

@@ -125,6 +125,7 @@ async def test_half_a_surrogate_pair_is_refused_before_anything_is_sent() -> Non
             await model_at(server).generate(ask("a\udc9db"))
         assert server.accepted == 0
     assert not caught.value.retryable
+    assert caught.value.attempts == 0
 
 
 @pytest.mark.case("K5-7", "K5-13")

@@ -124,7 +124,7 @@ async def test_openais_own_server_is_asked_by_the_newer_name() -> None:
 async def test_a_refused_schema_is_left_out() -> None:
     warned: list[str] = []
     acts: list[Act] = [
-        error(400, "'response_format' of type json_schema is not supported"),
+        error(422, "'response_format' of type json_schema is not supported"),
         Completion(),
     ]
     async with FakeServer(acts) as server:
