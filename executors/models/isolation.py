@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import Final
 
-__all__ = ["cut_network"]
+__all__ = ["can_cut_network", "cut_network"]
 
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_SECCOMP: Final = 22
@@ -33,15 +33,19 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 
 
+def can_cut_network() -> bool:
+    """Whether this kind of system is one that `cut_network` knows."""
+    return sys.platform.startswith("linux") and platform.machine() in _ARCHITECTURES
+
+
 def cut_network() -> bool:
     """Refuse network sockets from here on; False where the system offers no way.
 
     Call it before any other thread exists: those that run already would keep their network.
     """
-    numbers = _ARCHITECTURES.get(platform.machine())
-    if not sys.platform.startswith("linux") or numbers is None:
+    if not can_cut_network():
         return False
-    program = ctypes.create_string_buffer(_program(*numbers))
+    program = ctypes.create_string_buffer(_program(*_ARCHITECTURES[platform.machine()]))
     header = struct.pack("@HP", len(program.raw) // 8, ctypes.addressof(program))
     prctl = ctypes.CDLL(None).prctl
     prctl.argtypes = (ctypes.c_int, *[ctypes.c_void_p] * 4)

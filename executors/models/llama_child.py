@@ -71,7 +71,7 @@ class Answerer:
 def main() -> NoReturn:
     """Serve the parent until it closes its end."""
     lines, out = _private_streams()
-    isolated = cut_network()
+    cut_network()
     questions: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(lines, questions), daemon=True).start()
     setup = EngineSetup(**json.loads(questions.get()))
@@ -80,7 +80,7 @@ def main() -> NoReturn:
     except EngineRefusal as refusal:
         _say(out, {"refusal": refusal.kind, "what": refusal.what})
         _vanish()
-    _say(out, {"ready": True, "isolated": isolated})
+    _say(out, {"ready": True})
     while True:
         _say(out, answerer.answer(json.loads(questions.get())))
 

@@ -24,6 +24,7 @@ from executors.errors import (
 )
 from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
 from executors.models.gguf import GgufHeader
+from executors.models.isolation import can_cut_network
 from executors.models.llama_backends import (
     BACKENDS,
     BackendName,
@@ -314,6 +315,13 @@ class TestBackEnds:
                 assert (await read(text)).token_logprobs == first[text]
                 # Twice in a row: an engine left to itself would read the last token alone.
                 assert (await read(text)).token_logprobs == first[text]
+
+    @pytest.mark.skipif(not can_cut_network(), reason="no filter is known for this system")
+    async def test_weights_run_where_the_network_is_filtered(self, engine: LocalModel) -> None:
+        await engine.count_tokens("")
+        children = [Path(f"/proc/{pid}") for pid in children_of(os.getpid())]
+        (child,) = [one for one in children if b"llama_child" in (one / "cmdline").read_bytes()]
+        assert "Seccomp:\t2\n" in (child / "status").read_text(encoding="ascii")
 
     async def test_instructions_are_read_once(self, engine: LocalModel) -> None:
         await engine.generate(ask(INSTRUCTIONS, TEXTS[0], max_tokens=1))
