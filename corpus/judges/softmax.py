@@ -40,7 +40,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Calibration:
-    """Makes scores probabilities: softmax of `slope * scores + shift` (Platt's, for two classes)."""
+    """Makes scores probabilities: softmax of `slope * scores + shift`; Platt scaling, for two classes."""
 
     slope: float
     shift: Numbers
@@ -88,7 +88,10 @@ def fit_linear(
 
 
 def calibrate(scores: Numbers, targets: Numbers, counts: Numbers) -> Calibration:
-    """Fit slope and shift to held-out scores, against targets softened as Platt does.
+    """Fit slope and shift to held-out scores, against softened targets.
+
+    Platt softens as if one more label of each class had been seen. Here it is one label drawn at the base
+    rate: where a class is rare, half a match for nothing would be many times what there is.
 
     Args:
         scores: of rows that the scoring fit had not seen, shape (rows, classes).
@@ -96,10 +99,9 @@ def calibrate(scores: Numbers, targets: Numbers, counts: Numbers) -> Calibration
         counts: labels of each class: with few of them their share is believed less.
     """
     weight = targets.sum(axis=1, keepdims=True)
-    hot = targets / weight
-    sure = ((counts + 1.0) / (counts + 2.0))[hot.argmax(axis=1), None]
-    others = hot.shape[1] - 1
-    soft = np.where(hot > 0.5, sure, (1.0 - sure) / others) * weight
+    base = targets.sum(axis=0) / targets.sum()
+    seen = (targets > 0) @ counts
+    soft = (targets * seen[:, None] + weight * base) / (seen[:, None] + 1.0)
 
     def objective(flat: Numbers) -> tuple[float, Numbers]:
         shift = flat[1:]
