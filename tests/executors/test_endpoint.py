@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from random import Random
 
 import anyio
@@ -266,6 +267,24 @@ async def test_a_call_that_waits_for_its_next_try_leaves_its_slot_to_others() ->
         group.start_soon(_run, shared, failing)
         group.start_soon(_run, shared, other)
     assert order == ["failing", "other", "failing"]
+
+
+async def test_a_call_that_was_sent_back_goes_before_those_that_did_not_try_yet() -> None:
+    clock = VirtualClock()
+    order: list[str] = []
+
+    async def attempt(name: str) -> str:
+        order.append(name)
+        if order == ["sent back"]:
+            raise ServerFault("503")
+        await clock.sleep(10.0)
+        return "ok"
+
+    shared = endpoint(clock, cap=1)
+    async with anyio.create_task_group() as group:
+        for name in ("sent back", "a", "b", "c"):
+            group.start_soon(_run, shared, partial(attempt, name))
+    assert order == ["sent back", "a", "sent back", "b", "c"]
 
 
 async def test_waits_grow_and_differ_between_callers() -> None:
