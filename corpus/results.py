@@ -26,7 +26,7 @@ from corpus.records import Record, RecordState
 from corpus.spool import Spool
 from corpus.verdicts import Quote
 
-__all__ = ["Ids", "Ranked", "Ranking", "Row", "Tally", "assemble", "tally"]
+__all__ = ["Ids", "Ranked", "Ranking", "Row", "Tally", "assemble", "ranked_by_probability", "tally"]
 
 _READ_AHEAD: Final = 1_024
 _STATES: Final[dict[int, RecordState]] = {
@@ -290,3 +290,16 @@ def _expected(
     for ordinal in person:
         each[ordinal] = float(codes[ordinal] == MATCHED)
     return float(np.nansum(each))
+
+
+def ranked_by_probability(result: Tally) -> Ranking:
+    """Order records by a probability that nobody calibrated; records without one are left out."""
+    none = np.full(result.records, np.nan, dtype=np.float32)
+    stated = result.ledger.probabilities
+    return Ranking(
+        records=result.records,
+        judge=result.judge,
+        notes=result.notes,
+        spool=result.spool,
+        scores=none if stated is None else stated[result.spool.representative],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +29,12 @@ from executors.errors import (
 from executors.events import Emit
 from executors.ids import NodeId, child_of
 
-__all__ = ["OnWindow", "Scan", "distinct", "scan"]
+__all__ = ["Scan", "Span", "distinct", "scan"]
 
 # Windows in a row whose calls failed, after all their tries, before a scan gives the model up.
 _PATIENCE = 50
 
-OnWindow = Callable[[Window, int], None]
-"""Called after each window with the number of its items that stayed unresolved."""
+Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +56,33 @@ async def scan(
     node: NodeId,
     emit: Emit,
     clock: Clock,
-    on_window: OnWindow | None = None,
+    span: Span | None = None,
 ) -> None:
     """Judge each distinct, non-empty text of the spool in each pass and fill the ledger.
 
     A window whose judge raises is left unresolved, with the error as its reason; the others go on.
+
+    Args:
+        node: its children are the passes.
+        span: entered around each pass with its node and name.
 
     Raises:
         Halted: a bound was reached, or the model cannot serve (ModelUnusable); the ledger holds
             all that was judged until then.
     """
     todo = distinct(spool)
+    span = span or _no_span
     for pass_index in range(plan.passes):
+        here = child_of(node, pass_index)
         source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
-        settle = _Settle(
-            ledger,
-            node=child_of(node, pass_index),
-            emit=emit,
-            clock=clock,
-            on_window=on_window,
-            patience=max(_PATIENCE, 4 * plan.cap),
-        )
-        await pull(source, judge.judge, cap=plan.cap, settle=settle)
+        patience = max(_PATIENCE, 4 * plan.cap)
+        settle = _Settle(ledger, node=here, emit=emit, clock=clock, patience=patience)
+        with span(here, f"pass {pass_index + 1} of {plan.passes}"):
+            await pull(source, judge.judge, cap=plan.cap, settle=settle)
+
+
+def _no_span(_node: NodeId, _name: str) -> AbstractContextManager[object]:
+    return nullcontext()
 
 
 def distinct(spool: Spool) -> NDArray[np.uint32]:
@@ -97,7 +102,6 @@ class _Settle:
         node: NodeId,
         emit: Emit,
         clock: Clock,
-        on_window: OnWindow | None,
         patience: int,
     ) -> None:
         self._patience = patience
@@ -106,7 +110,6 @@ class _Settle:
         self._node = node
         self._emit = emit
         self._clock = clock
-        self._on_window = on_window
 
     def __call__(self, result: Result[Window, Sequence[Verdict]]) -> None:
         window = result.item
@@ -132,8 +135,6 @@ class _Settle:
                 first=window.items[0].name if left else None,
             )
         )
-        if self._on_window is not None:
-            self._on_window(window, left)
         self._weigh(result)
 
     def _weigh(self, result: Result[Window, Sequence[Verdict]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -13,7 +15,7 @@ from corpus.judges.base import Judge
 from corpus.judges.encoder import rank
 from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
 from corpus.questions import OneOf, Question
-from corpus.results import Ranking, Tally, tally
+from corpus.results import Ranking, Tally, ranked_by_probability, tally
 from corpus.scan import Scan, distinct, scan
 from corpus.sources import SourceLike
 from corpus.spool import Spool, build_spool
@@ -60,6 +62,7 @@ class CountRun:
         self._plan: JudgePlan = plan_judge(options, question)
         self._notes: list[str] = []
         self._spent = False
+        self._partial: Callable[[], Tally] | None = None
 
     async def outcome(self, corpus: SourceLike | Corpus) -> _Outcome:
         """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
@@ -84,14 +87,17 @@ class CountRun:
             # The caller's own source or callback said stop before anything was judged.
             return self._incomplete(None, "halted", (halted.what,))
         except Exception:
-            self._log.finish("failed", {})
+            self._log.finish("failed", self._so_far())
             raise
         except BaseException:
             # Cancelled or interrupted: what was done stands in the receipt all the same.
-            self._log.finish("cancelled", {})
+            self._log.finish("cancelled", self._so_far())
             raise
         finally:
             await self._close()
+
+    def _so_far(self) -> dict[str, object]:
+        return summarise(self._partial() if self._partial else None)
 
     async def _count(self, corpus: Corpus) -> _Outcome:
         judge = self._judge_before_reading()
@@ -248,6 +254,7 @@ class CountRun:
             cap=1 if info.kind in {"encoder", "rule"} else options.concurrency,
         )
         ledger = Ledger(len(spool), passes=plan.passes, labels=labels)
+        self._partial = partial(self._tally, spool, ledger, judge, taught)
         halted: Halted | None = None
         with self._log.node(_JUDGE, f"judge by {info.name}") as said:
             self._spent = True
@@ -255,16 +262,22 @@ class CountRun:
             self._started(info.name, todo, plan.passes, plan.cut.items, plan.cap)
             try:
                 await scan(
-                    spool, judge, ledger, plan, node=_JUDGE, emit=self._log.emit, clock=self._clock
+                    spool,
+                    judge,
+                    ledger,
+                    plan,
+                    node=_JUDGE,
+                    emit=self._log.emit,
+                    clock=self._clock,
+                    span=self._log.node,
                 )
             except Halted as error:
                 halted = error
             said.append(f"{todo:,} distinct texts in {plan.passes} pass(es)")
-        return self._conclude(spool, ledger, judge, taught, halted)
+        return self._conclude(self._tally(spool, ledger, judge, taught), judge, halted)
 
-    def _conclude(
-        self, spool: Spool, ledger: Ledger, judge: Judge, taught: Taught, halted: Halted | None
-    ) -> _Outcome:
+    def _tally(self, spool: Spool, ledger: Ledger, judge: Judge, taught: Taught) -> Tally:
+        """Count what was judged so far, and save it."""
         result = tally(
             spool,
             ledger,
@@ -277,13 +290,17 @@ class CountRun:
             notes=tuple(self._notes),
         )
         save_tally(result, self._log.directory / "verdicts")
+        return result
+
+    def _conclude(self, result: Tally, judge: Judge, halted: Halted | None) -> _Outcome:
         if halted is not None:
             blocker: Blocker = "model-unusable" if isinstance(halted, ModelUnusable) else "halted"
             lines = [line for line in (halted.what, halted.where, halted.hint) if line]
             return self._incomplete(result, blocker, (*lines, *missing_lines(result)))
         if judge.info.scoring and judge.info.kind != "encoder":
-            why = "token probabilities without calibration by labels state no number"
-            return self._incomplete(result, "uncalibrated-judge", (why, *missing_lines(result)))
+            why = "token probabilities without calibration by labels order, and state no number"
+            best = ranked_by_probability(result)
+            return self._incomplete(best, "uncalibrated-judge", (why, *missing_lines(result)))
         if not result.complete:
             return self._incomplete(result, "unresolved-records", missing_lines(result))
         return Completed(result=result, receipts=self._log.finish(None, summarise(result)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final, Literal, get_args
+from pathlib import Path
+from typing import Final, Literal, cast, get_args
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import VOTES, Votes
@@ -85,15 +86,21 @@ class CountOptions:
 
 
 def _as_text(value: object) -> str:
-    if isinstance(value, str | int | float | bool | os.PathLike):
-        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-    if isinstance(value, Model):
-        return value.info.spec
-    if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
-        return ", ".join(value)
-    if isinstance(value, Mapping | tuple):
-        return f"{len(value)} given"
-    return str(getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__))
+    match value:
+        case str() | int() | float():
+            return str(value)
+        case Path():
+            return str(value)
+        case Model():
+            return value.info.spec
+        case tuple():
+            items = cast("tuple[object, ...]", value)
+            texts = [item for item in items if isinstance(item, str)]
+            return ", ".join(texts) if len(texts) == len(items) else f"{len(items)} given"
+        case Mapping():
+            return f"{len(cast('Mapping[str, str]', value))} given"
+        case _:
+            return str(getattr(value, "__name__", None) or getattr(value, "name", type(value)))
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

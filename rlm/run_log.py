@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -66,7 +66,7 @@ class RunLog:
         self.emit(Warned(node=node, at=self._clock.now(), code=code, message=message, count=count))
 
     @contextmanager
-    def node(self, node: NodeId, name: str) -> Iterator[list[str]]:
+    def node(self, node: NodeId, name: str) -> Generator[list[str]]:
         """Emit the start and the end of a node around its work; yields what it will have said."""
         said: list[str] = []
         self.emit(NodeStarted(node=node, at=self._clock.now(), name=name))

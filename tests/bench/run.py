@@ -1,8 +1,8 @@
 """`make bench`: every row with its floor, as a table and as JSON. A row that misses its bar fails.
 
-    make bench                     all rows but the slow accuracy table
-    make bench ARGS="calls scan"   some groups
-    make bench ARGS=accuracy       the labelled tasks (needs `make data`)
+make bench                     all rows but the slow accuracy table
+make bench ARGS="calls scan"   some groups
+make bench ARGS=accuracy       the labelled tasks (needs `make data`)
 """
 
 from __future__ import annotations

@@ -2,14 +2,16 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import anyio
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import rlm
 from executors.endpoint import RetryPolicy
@@ -35,20 +37,13 @@ def fires(count: int) -> int:
     return -(-count // 7)
 
 
-def tally(outcome: object) -> rlm.Tally:
+def tally(outcome: rlm.Completed[rlm.Tally] | rlm.Incomplete[rlm.Tally | rlm.Ranking]) -> rlm.Tally:
     match outcome:
-        case rlm.Completed(result=result):
-            assert isinstance(result, rlm.Tally)
-            return result
-        case rlm.Incomplete(best=rlm.Tally() as best):
-            return best
-        case _:
-            raise AssertionError(outcome)
-
-
-@pytest.fixture
-def server_faults() -> Callable[[Fault], Callable[[int], Fault | None]]:
-    return lambda fault: lambda number: fault if number % 3 == 0 else None
+        case rlm.Completed():
+            return outcome.result
+        case rlm.Incomplete():
+            assert isinstance(outcome.best, rlm.Tally), outcome.missing
+            return outcome.best
 
 
 async def test_a_count_over_the_wire_is_the_true_count() -> None:
@@ -190,7 +185,7 @@ async def test_what_cannot_work_is_refused_before_anything_is_read(tmp_path: Pat
         yield from ()
         raise AssertionError("the source was read")
 
-    for options in (
+    wrong: list[dict[str, Any]] = [
         {"model": "gpt-x"},
         {"model": "openai:gpt-x", "key_env": "NOT_SET_ANYWHERE"},
         {"judge": "chat"},
@@ -199,7 +194,8 @@ async def test_what_cannot_work_is_refused_before_anything_is_read(tmp_path: Pat
         {"passes": 0},
         {"votes": "most"},
         {"concurrency": True},
-    ):
+    ]
+    for options in wrong:
         with pytest.raises(rlm.UsageError):
             await rlm.count("fire?", untouched(), run=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
@@ -256,6 +252,8 @@ async def test_a_cancelled_count_leaves_a_receipt_of_what_was_paid(tmp_path: Pat
         group.cancel_scope.cancel()
     receipts = rlm.Receipts.load(tmp_path / "run")
     assert receipts.blocker == "cancelled"
+    assert receipts.result["records"] == 5_000
+    assert rlm.load_result(tmp_path / "run").states["unresolved"] > 0
 
 
 async def test_a_tally_can_be_read_again_from_its_run(tmp_path: Path) -> None:
@@ -313,6 +311,8 @@ async def test_token_probabilities_alone_state_no_number() -> None:
     outcome = await count_with("fire?", reports(4), options)
     assert isinstance(outcome, rlm.Incomplete)
     assert outcome.blocker == "uncalibrated-judge"
+    assert isinstance(outcome.best, rlm.Ranking)
+    assert next(outcome.best.rows()).score == pytest.approx(0.909, abs=0.01)
 
 
 class Letters:
@@ -323,13 +323,13 @@ class Letters:
     dimensions = 26
     max_words = 60
 
-    def encode(self, texts):  # type: ignore[no-untyped-def]
-        import numpy as np
-
-        rows = np.array(
-            [[t.lower().count(chr(97 + i)) for i in range(26)] for t in texts], dtype=np.float32
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        letters = [chr(97 + n) for n in range(26)]
+        rows = np.array([[t.lower().count(x) for x in letters] for t in texts], dtype=np.float32)
+        unit: NDArray[np.float32] = rows / np.maximum(
+            np.linalg.norm(rows, axis=1, keepdims=True), 1e-9
         )
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        return unit
 
     def close(self) -> None:
         pass
