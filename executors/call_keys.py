@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 
 from executors.ids import ContentKey
@@ -20,8 +21,14 @@ def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey
     part carries its length, so that no two different requests meet.
     """
     parts = [
-        repr((request.max_tokens, request.temperature, request.seed, request.top_logprobs)),
-        repr((request.stop, ordinal)),
+        _parameters(
+            request.max_tokens,
+            None if request.temperature is None else float(request.temperature),
+            request.seed,
+            request.top_logprobs,
+            request.stop,
+            ordinal,
+        ),
         request.schema.canonical if request.schema else "",
     ]
     for message in request.messages:
@@ -30,6 +37,12 @@ def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey
     digest = _model_digest(info).copy()
     digest.update(text.encode("utf-8", "surrogatepass"))
     return ContentKey(digest.hexdigest())
+
+
+# The same few in a whole run. Typed, so that what is equal but written otherwise stays apart.
+@lru_cache(maxsize=256, typed=True)
+def _parameters(*values: object) -> str:
+    return repr(values)
 
 
 def _model_digest(info: ModelInfo) -> blake2b:

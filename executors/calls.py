@@ -24,7 +24,7 @@ from executors.journal.records import Journal, NoJournal
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
-from executors.models.prices import NoPrices, Price, PriceList, cost_of
+from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_cost
 from executors.tokens import TokenCounter, estimate, estimate_request
 from executors.usage import Usage
 
@@ -290,5 +290,5 @@ def _shared(answer: Answer, log: CallLog) -> Answer:
 
 
 def _worst_case(prompt: int, max_tokens: int, price: Price | None) -> Estimate:
-    usd = cost_of(Usage(input=prompt, output=max_tokens), price)
+    usd = None if price is None else worst_cost(prompt, max_tokens, price)
     return Estimate(tokens=prompt + max_tokens, usd=usd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import lru_cache
 
 import httpx
 
@@ -40,6 +41,7 @@ class Wire:
         self._injected = transport
         self._proxy = None if transport else proxy_of(url)
         self._own = _PerLoop(self._make)
+        self._prepared = lru_cache(maxsize=8)(self._prepare)
         self._extensions = {
             "timeout": {
                 "connect": bounds.connect,
@@ -63,9 +65,7 @@ class Wire:
             MalformedReply: the body is longer than its bound.
         """
         transport = self._injected or await self._own.get()
-        request = httpx.Request(
-            "POST", self._url, headers=headers, content=body, extensions=self._extensions
-        )
+        request = self._request(body, headers)
         return await Exchange(self._bounds, self._where).run(transport, request, feed)
 
     async def aclose(self) -> None:
@@ -73,6 +73,21 @@ class Wire:
         await self._own.aclose()
         if self._injected is not None:
             await self._injected.aclose()
+
+    def _request(self, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
+        """Return a request; httpx would look at each of its headers anew, the same in every call."""
+        request = httpx.Request(
+            "POST",
+            self._url,
+            headers=self._prepared(tuple(headers.items())),
+            stream=httpx.ByteStream(body),
+            extensions=self._extensions,
+        )
+        request.headers["content-length"] = str(len(body))
+        return request
+
+    def _prepare(self, headers: tuple[tuple[str, str], ...]) -> httpx.Headers:
+        return httpx.Headers([("host", self._url.netloc.decode("ascii")), *headers])
 
     def _make(self) -> httpx.AsyncBaseTransport:
         # aiohttp is a tenth of a second to import: only who calls a server pays it.

@@ -11,7 +11,7 @@ from executors.errors import ValidationError
 from executors.models.base import ModelInfo
 from executors.usage import Usage
 
-__all__ = ["NoPrices", "Price", "PriceList", "PriceTable", "cost_of"]
+__all__ = ["NoPrices", "Price", "PriceList", "PriceTable", "cost_of", "worst_cost"]
 
 _MILLION = Decimal(1_000_000)
 
@@ -77,3 +77,9 @@ def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
         rate = price.input if price.cache_write is None else price.cache_write
         total += usage.cache_write * rate
     return total / _MILLION
+
+
+def worst_cost(prompt: int, output: int, price: Price) -> Decimal:
+    """Return what a call costs at most, in USD: the whole prompt in its dearest tier."""
+    dearest = max(price.input, price.cache_read or price.input, price.cache_write or price.input)
+    return (prompt * dearest + output * price.output) / _MILLION

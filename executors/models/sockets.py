@@ -58,7 +58,7 @@ class SocketTransport(httpx.AsyncBaseTransport):
                 headers=[
                     (k.decode("latin-1"), v.decode("latin-1")) for k, v in request.headers.raw
                 ],
-                data=await request.aread(),
+                data=request.read(),
                 allow_redirects=False,
                 proxy=self._proxy,
             )

@@ -64,3 +64,9 @@ def test_a_text_that_looks_like_two_messages_is_one() -> None:
 @pytest.mark.case("K5-1")
 def test_a_lone_surrogate_has_a_key() -> None:
     assert call_key(ScriptedModel().info, ask("a\udc9db"), 0)
+
+
+def test_a_temperature_of_0_and_of_0_point_0_is_one_key() -> None:
+    info = ScriptedModel().info
+    keys = {call_key(info, replace(ask(), temperature=value), 0) for value in (0, 0.0)}
+    assert len(keys) == 1

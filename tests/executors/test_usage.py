@@ -7,7 +7,7 @@ import pytest
 from executors.errors import ValidationError
 from executors.models.base import ModelInfo
 from executors.models.openai_replies import read_usage
-from executors.models.prices import NoPrices, Price, PriceTable, cost_of
+from executors.models.prices import NoPrices, Price, PriceTable, cost_of, worst_cost
 from executors.usage import Usage
 
 PRICE = Price(
@@ -112,3 +112,16 @@ def test_negative_counts_and_prices_that_are_none_are_refused() -> None:
     for bad in (Decimal(-1), Decimal("NaN"), 3.0, None):
         with pytest.raises(ValidationError, match="is no price"):
             Price(input=bad, output=Decimal(1))  # type: ignore[arg-type]
+
+
+def test_the_worst_case_is_at_least_every_way_the_tokens_can_fall_into_tiers() -> None:
+    worst = worst_cost(100, 10, PRICE)
+    for usage in (
+        Usage(input=100, output=10),
+        Usage(input=0, cache_read=100, output=10),
+        Usage(input=0, cache_write=100, output=10),
+    ):
+        cost = cost_of(usage, PRICE)
+        assert cost is not None
+        assert cost <= worst
+    assert worst == cost_of(Usage(input=0, cache_write=100, output=10), PRICE)
