@@ -172,17 +172,11 @@ class ReceiptFold:
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
-        match event:
-            case RunStarted():
-                self._run = event
-            case RunFinished():
-                self._blocker = event.blocker
-            case NodeStarted():
-                node = self._node(event)
-                node.name, node.started = event.name, event.at
-            case NodeFinished():
-                node = self._node(event)
-                node.finished, node.said, node.error = event.at, event.said, event.error
+        match event:  # what comes with every call stands first
+            case CallStarted() | SourceRead() | ScanStarted():
+                pass
+            case CallFinished() | CallFailed() | Retried():
+                self._call(event)
             case WindowFinished():
                 node = self._node(event)
                 node.windows += 1
@@ -190,13 +184,19 @@ class ReceiptFold:
                 node.unresolved += event.unresolved
             case JudgeNoted():
                 self._noted(event)
-            case CallFinished() | CallFailed() | Retried():
-                self._call(event)
+            case NodeStarted():
+                node = self._node(event)
+                node.name, node.started = event.name, event.at
+            case NodeFinished():
+                node = self._node(event)
+                node.finished, node.said, node.error = event.at, event.said, event.error
             case Warned():
                 node = self._node(event)
                 node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
-            case SourceRead() | ScanStarted() | CallStarted():
-                pass
+            case RunStarted():
+                self._run = event
+            case RunFinished():
+                self._blocker = event.blocker
             case _:
                 node = self._node(event)
                 node.warnings[f"unknown event {event.kind!r}"] = 1
