@@ -26,9 +26,16 @@ __all__ = [
 
 Span = tuple[int, int]
 
+_THOUGHT: Final = (
+    r"(?:\w{1,12}:)?(?:think|thinking|thoughts?|reasoning|reasoning_content|reflection|scratchpad"
+    r"|analysis|inner_monologue|chain_of_thought|cot|rationale|deliberation)"
+)
+# Also the channels of a reply whose special tokens a server let through, whole or stripped.
 _TAG: Final = re.compile(
-    r"(?i:</?(?:think|thinking|thought|reasoning|reflection|scratchpad|analysis)>)"
-    r"|\[/?THINK\]|◁/?think▷"
+    rf"(?P<closing>(?i:</{_THOUGHT}>)|\[/THINK\]|◁/think▷|<\|(?i:/think(?:ing)?|end_of_thought"
+    r"|end_thinking)\|>|<\|channel\|>\s*final\b(?:<\|message\|>)?|assistantfinal)"
+    rf"|(?i:<{_THOUGHT}(?:\s[^<>]*)?>)|\[THINK\]|◁think▷|<\|(?i:think(?:ing)?|begin_of_thought"
+    r"|start_thinking)\|>|<\|channel\|>\s*(?:analysis|commentary)\b"
 )
 _FENCE_LINE: Final = re.compile(r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*([\w+#.-]*)([^\n]*)$", re.MULTILINE)
 _OPENING: Final = re.compile(r"(`{3,}+|~{3,}+)[ \t]*([\w+#.-]*)")
@@ -75,7 +82,7 @@ def thoughts(text: str) -> list[Span]:
     spans: list[Span] = []
     opened: int | None = None
     for tag in _TAG.finditer(text):
-        if "/" not in tag[0]:
+        if tag["closing"] is None:
             opened = tag.start() if opened is None else opened
         elif opened is None:
             spans = [(0, tag.end())]  # the opening stood in the prompt

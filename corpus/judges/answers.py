@@ -33,7 +33,7 @@ _WRONG_QUOTE: Final = Unsure(reason="the words that the judge quoted are not in 
 # are other names and may be somebody's ids.
 _ALIAS: Final = re.compile(
     r"""[\s\u200b\ufeff"'`*#(\[{<]*(?:(?:item|alias|text)\b[\s:#]*)?"""
-    r"""([1-9][0-9]{0,5})[\s\u200b\ufeff"'`*)\]}>.:]*""",
+    r"""(0|[1-9][0-9]{0,5})[\s\u200b\ufeff"'`*)\]}>.:]*""",
     re.IGNORECASE,
 )
 _ALIAS_KEYS: Final = ("alias", "item", "id", "index", "key")
@@ -56,6 +56,7 @@ _LEFT_OUT: Final = Gap(reason="the judge left it out")
 _NO_CHOICE: Final = Gap(reason="the judge's answer is none of the choices")
 _UNREADABLE: Final = Gap(reason="the judge's reply is not the JSON that was asked for")
 _EMPTY: Final = Gap(reason="the judge's reply is empty")
+_SHIFTED: Final = Gap(reason="the judge numbered the texts from 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +98,21 @@ class AnswerReader:
         outcomes: list[Outcome] = [_LEFT_OUT] * len(parts)
         given: dict[int, Verdict | None] = {}
         foreign = 0
+        from_zero = False
         for alias, value in _pairs(parsed.value, len(parts)):
             verdict = self._verdict(value)
             place = place_of(alias, len(parts))
             if place is None:
                 foreign += verdict is not None
+                from_zero = from_zero or _number(alias) == 0
             elif place in given and given[place] != verdict:
                 outcomes[place] = _TWO_ANSWERS
             elif place not in given:
                 given[place] = verdict
                 outcomes[place] = self._outcome(verdict, value, parts[place])
+        if from_zero and len(parts) - 1 not in given:
+            # Every answer may be the next text's.
+            outcomes = [_SHIFTED] * len(parts)
         return Answers(outcomes=outcomes, foreign=foreign)
 
     def _plain(self, value: JsonValue, count: int) -> list[Outcome] | None:
@@ -166,13 +172,15 @@ def _aliases(count: int) -> tuple[str, ...]:
 
 def place_of(alias: object, count: int) -> int | None:
     """Return the place, from 0, that an alias as a model writes it names; None when none shown."""
+    number = _number(alias)
+    return None if number is None or not 1 <= number <= count else number - 1
+
+
+def _number(alias: object) -> int | None:
     if isinstance(alias, int) and not isinstance(alias, bool):
-        number = alias
-    elif isinstance(alias, str) and (match := _ALIAS.fullmatch(alias)) is not None:
-        number = int(match[1])
-    else:
-        return None
-    return number - 1 if 1 <= number <= count else None
+        return alias
+    match = _ALIAS.fullmatch(alias) if isinstance(alias, str) else None
+    return None if match is None else int(match[1])
 
 
 def _pairs(value: JsonValue, count: int) -> Iterator[tuple[JsonValue, JsonValue]]:

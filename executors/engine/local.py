@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from executors.errors import Halted, ValidationError
 
@@ -64,6 +65,8 @@ async def pull(
 
     async def worker() -> None:
         while not halts:
+            # Work that makes a result of its cancellation must not be given more of it.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             found, item = await source.next()
             if not found:
                 return

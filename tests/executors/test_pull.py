@@ -91,6 +91,28 @@ async def test_cancellation_passes_through_and_is_no_failed_item() -> None:
     assert results == []
 
 
+@pytest.mark.case("K13-11")
+async def test_work_that_makes_a_result_of_its_cancellation_gets_no_more_of_it() -> None:
+    results: list[Result[int, str]] = []
+
+    async def work(_: int) -> str:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            return "a result all the same"
+        raise AssertionError
+
+    async with anyio.create_task_group() as group:
+
+        async def wave() -> None:
+            await pull(range(100), work, cap=4, settle=results.append)
+
+        group.start_soon(wave)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert sorted(result.item for result in results) == [0, 1, 2, 3]
+
+
 @pytest.mark.case("K9-5", "K9-7")
 async def test_a_halt_lets_what_is_in_flight_end_and_then_nothing_is_alive() -> None:
     clock, alive = VirtualClock(), 0

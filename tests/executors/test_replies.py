@@ -47,6 +47,7 @@ def test_a_reply_is_read_or_refused_as_its_case_says(case: dict[str, Any]) -> No
         "`" * 100_000,
         "```\n" * 20_000,
         "<think></think>[" * 8_000,
+        "<think " * 50_000,
         '{"a":1} {"' * 10_000,
     ],
     ids=lambda text: f"{text[:6]!r} x {len(text)}",
