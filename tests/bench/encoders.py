@@ -92,7 +92,7 @@ class Rate:
     texts_a_second: float
     bare_texts_a_second: float
     megabytes: float
-    """Peak of this process, and of each child process where there are any."""
+    """Peak of this process plus, where there are child processes, that of the largest one."""
 
     @property
     def ratio(self) -> float:
