@@ -22,7 +22,10 @@ def jsonl_rows(
     """Yield line numbers and rows; `wanted` are the columns whose spelling matters."""
     decoder = Decoder(line_encoding(encoding), warnings)
     parse = RowParser(origin.name, decoder, warnings, complaints, wanted).row
+    sound = False
     for number, line in numbered(origin, encoding, warnings):
-        row = parse(line, number, torn=not line.endswith(b"\n"))
+        # A file that holds nothing else than a broken line is no JSONL, or not the one meant.
+        row = parse(line, number, torn=sound and not line.endswith(b"\n"))
         if row is not None:
+            sound = True
             yield number, row

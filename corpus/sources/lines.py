@@ -38,6 +38,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ASCII = bytes(range(128))
+_WIDE_HEAD = 16  # bytes: eight characters, of a header or of an opening bracket and a name
 
 
 def require_encoding(encoding: str | None) -> str | None:
@@ -60,10 +61,15 @@ def require_encoding(encoding: str | None) -> str | None:
 
 
 def detect_encoding(head: bytes) -> str:
-    """Return what the first bytes say: a byte order mark's encoding, or UTF-8, or Windows-1252."""
+    """Return what the first bytes say: a byte order mark's encoding, or UTF-8, or Windows-1252.
+
+    Without a mark, UTF-16 shows itself where every other byte is NUL.
+    """
     for mark, name in _BOMS:
         if head.startswith(mark):
             return name
+    if (wide := _unmarked_utf16(head[:_WIDE_HEAD])) is not None:
+        return wide
     try:
         codecs.getincrementaldecoder("utf-8")("strict").decode(head, final=False)
     except UnicodeDecodeError:
@@ -128,7 +134,7 @@ def transparent(
 
     UTF-16 and UTF-32 are written anew as UTF-8; other encodings are left as they are.
     """
-    told = encoding or _by_mark(origin.head(4))
+    told = encoding or _wide(origin.head(_WIDE_HEAD))
     with origin.open() as raw, unpacking(origin.name):
         stream = raw
         if told and not _is_transparent(told):
@@ -163,9 +169,21 @@ def line_encoding(encoding: str | None) -> str | None:
     return encoding if _is_transparent(encoding) else "utf-8"
 
 
-def _by_mark(head: bytes) -> str | None:
-    found = detect_encoding(head[:4]) if head[:4] else None
-    return found if found in ("utf-16", "utf-32") else None
+def _wide(head: bytes) -> str | None:
+    """Return the encoding of bytes in which ASCII is not ASCII, as their beginning shows it."""
+    found = detect_encoding(head)
+    return found if found.startswith(("utf-16", "utf-32")) else None
+
+
+def _unmarked_utf16(head: bytes) -> str | None:
+    even, odd = head[0::2], head[1::2]
+    if len(odd) < 2:
+        return None
+    if not any(odd) and all(even):
+        return "utf-16-le"
+    if not any(even) and all(odd):
+        return "utf-16-be"
+    return None
 
 
 def _is_transparent(encoding: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
 from corpus.sources.base import Complaints, SourceInfo, SourceWarnings
@@ -24,6 +24,7 @@ __all__ = ["open_table", "open_tables"]
 
 _HEAD_BYTES = 1 << 18
 _LONGEST_HEAD = 1 << 30
+_LONGEST_NAME = 100
 
 _Rows = Iterator[tuple[int, Mapping[str, object]]]
 
@@ -136,7 +137,16 @@ def _columns(
         options.refuse_columns("plain lines have no columns")
         said = "each line that is not blank is a record, its number is its id"
         return Columns(id=None, texts=("text",), said=(said,))
-    return choose(rows, header, id=options.id, text=options.text, where=where)
+    found = choose(rows, header, id=options.id, text=options.text, where=where)
+    if header is not None and (odd := next(filter(_is_like_data, header), None)) is not None:
+        said = f"the first line was taken for the header, though it holds {odd[:40]!r}"
+        return replace(found, said=(*found.said, said))
+    return found
+
+
+def _is_like_data(name: str) -> bool:
+    """Whether a column's name looks like the cell of a row: the file may have no header."""
+    return len(name) > _LONGEST_NAME or name.lstrip("+-").replace(".", "", 1).isdecimal()
 
 
 def _rows(

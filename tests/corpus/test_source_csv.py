@@ -103,6 +103,18 @@ def test_the_delimiter_is_taken_from_the_header(
     assert said is None or said in source.info.said
 
 
+@pytest.mark.parametrize(
+    ("raw", "cell"), [("1,hello world\n2,bye now\n", "1"), (f"{'long ' * 30}\nb\n", "long long")]
+)
+def test_a_first_row_that_is_taken_for_the_header_is_said(
+    tmp_path: Path, raw: str, cell: str
+) -> None:
+    said = open_source(stored(tmp_path, "t.csv", raw)).info.said
+    assert [s for s in said if "taken for the header" in s and cell in s]
+    plain = open_source(stored(tmp_path, "u.csv", "id,text\n1,a\n"))
+    assert not [s for s in plain.info.said if "header" in s]
+
+
 def test_a_single_column_is_not_cut_at_commas(tmp_path: Path) -> None:
     source = open_source(stored(tmp_path, "t.csv", "text\nhello, world\n\nbye\n"))
     assert pairs(source) == [("2", "hello, world"), ("4", "bye")]

@@ -60,6 +60,18 @@ def test_a_torn_last_line_is_counted_and_an_earlier_one_is_an_error(tmp_path: Pa
         records_of(broken)
 
 
+@pytest.mark.case("K7-5", "K7-11")
+@pytest.mark.parametrize(
+    "raw",
+    [AB.replace("\n", "\r").encode(), gzip.compress(gzip.compress(AB.encode())), b'{"id":"c"'],
+)
+def test_a_file_of_one_line_that_is_no_row_is_an_error_and_not_an_empty_corpus(
+    tmp_path: Path, raw: bytes
+) -> None:
+    with pytest.raises(SourceError, match=r"t\.jsonl:1: no JSON"):
+        records_of(open_source(stored(tmp_path, "t.jsonl", raw)))
+
+
 def test_bad_lines_are_listed_by_the_twenty_or_left_out_and_counted(tmp_path: Path) -> None:
     path = stored(tmp_path, "t.jsonl", AB + "no\n[1]\n5\n{}\n" + '"just a text"\n' * 0)
     with pytest.raises(SourceError) as refused:
@@ -151,6 +163,17 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> 
     source = open_source(stored(tmp_path, "t.jsonl", raw))
     assert source.info.encoding == encoding
     assert pairs(source) == [("é", "a\u2028\U0001f600"), ("b", "x")]
+
+
+@pytest.mark.case("K7-1")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_its_mark_is_known_by_its_nul_bytes(tmp_path: Path, encoding: str) -> None:
+    lines = '{"id":"é","text":"a\u2028\U0001f600"}\n{"id":"b","text":"x"}\n'
+    source = open_source(stored(tmp_path, "t.jsonl", lines.encode(encoding)))
+    assert pairs(source) == [("é", "a\u2028\U0001f600"), ("b", "x")]
+    assert f"encoding {encoding}" in source.info.said
+    rows = open_source(stored(tmp_path, "t.csv", "id,text\n1,é\n".encode(encoding)))
+    assert pairs(rows) == [("1", "é")]
 
 
 @pytest.mark.case("K7-16")
