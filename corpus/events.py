@@ -37,6 +37,8 @@ class ScanStarted(Event):
     passes: int
     window: int
     cap: int
+    asks: bool = True
+    """A model is asked, so that the bounds of the run bind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

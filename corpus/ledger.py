@@ -101,7 +101,7 @@ class Ledger:
 
     def save(self, directory: Path) -> None:
         """Write what was judged into a directory, for `Ledger.load`."""
-        np.save(directory / "codes.npy", self._complete_codes())
+        np.save(directory / "codes.npy", self._judged_codes())
         if self._reason_of is not None:
             np.save(directory / "reason_of.npy", self._reason_of)
         if self._probability is not None:
@@ -151,11 +151,22 @@ class Ledger:
         """Return why a record is unsure or unresolved; "" where nothing was said."""
         return "" if self._reason_of is None else self.reasons[int(self._reason_of[ordinal])]
 
-    def _complete_codes(self) -> Codes:
-        rows: Codes = self._codes.copy()
+    def passes_of(self, ordinal: int) -> int:
+        """Return in how many passes a record was judged whole."""
+        return int((self._judged_codes(slice(ordinal, ordinal + 1)) != NONE).sum())
+
+    def _judged_codes(self, some: slice = slice(None)) -> Codes:
+        """Return a copy in which a record with parts missing was not judged, unless one matched."""
+        rows: Codes = self._codes[:, some].copy()
+        start = some.start or 0
         for ordinal, pass_index in self._pending:
-            if rows[pass_index, ordinal] != MATCHED:
-                rows[pass_index, ordinal] = NONE
+            place = ordinal - start
+            if 0 <= place < rows.shape[1] and rows[pass_index, place] != MATCHED:
+                rows[pass_index, place] = NONE
+        return rows
+
+    def _complete_codes(self) -> Codes:
+        rows = self._judged_codes()
         rows[rows == NONE] = UNRESOLVED
         return rows
 

@@ -54,7 +54,16 @@ Question = YesNo | OneOf
 
 def as_question(question: str | Question) -> Question:
     """Return a typed question; plain text is a YesNo, verbatim."""
-    return YesNo(text=question) if isinstance(question, str) else question
+    match question:
+        case str():
+            return YesNo(text=question)
+        case YesNo() | OneOf():
+            return question
+        case _:
+            raise ValidationError(
+                f"the question is a {type(question).__name__}",
+                hint="ask a text, a YesNo or a OneOf; the question comes first, then the corpus",
+            )
 
 
 def classes_of(question: Question) -> tuple[str, ...]:

@@ -181,7 +181,11 @@ class Tally:
             return "no text"
         if code not in (UNSURE, UNRESOLVED):
             return ""
-        return self.ledger.reason(source) or NEVER_JUDGED
+        said = self.ledger.reason(source)
+        judged = self.ledger.passes_of(source)
+        if said or not judged:
+            return said or NEVER_JUDGED
+        return f"judged in {judged} of {self.passes} passes; the run ended first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,10 +237,10 @@ def tally(
     person = person or {}
     judged = ledger.codes(votes)
     codes = judged[spool.representative]
-    codes[spool.is_empty] = EMPTY
     for ordinal, (code, _) in person.items():
         codes[ordinal] = code
-    by_person = {ordinal: who for ordinal, (_, who) in person.items()}
+    codes[spool.is_empty] = EMPTY  # whoever labelled it saw nothing either
+    by_person = {n: who for n, (_, who) in person.items() if not bool(spool.is_empty[n])}
     return assemble(
         spool, ledger, codes, votes=votes, judge=judge, by_person=by_person, notes=notes
     )

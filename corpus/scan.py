@@ -19,11 +19,13 @@ from executors.clock import Clock
 from executors.engine.local import Done, Failed, Result, pull
 from executors.errors import (
     AuthError,
+    ConnectFault,
     Halted,
     InternalError,
     ModelError,
     ModelUnusable,
     RequestRejected,
+    RetriesExhausted,
     RlmError,
 )
 from executors.events import Emit
@@ -33,6 +35,8 @@ __all__ = ["Scan", "Span", "distinct", "scan"]
 
 # Windows in a row whose calls failed, after all their tries, before a scan gives the model up.
 _PATIENCE = 50
+# The same where nobody listens at the address at all.
+_NOBODY = 3
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
@@ -145,8 +149,10 @@ class _Settle:
             self._in_a_row = 0 if error is None else self._in_a_row
             return
         self._in_a_row += 1
-        if isinstance(error, AuthError) or self._in_a_row >= self._patience:
-            raise ModelUnusable(last=error, failures=self._in_a_row)
+        cause = error.last if isinstance(error, RetriesExhausted) else error
+        nobody = isinstance(cause, ConnectFault) and self._in_a_row >= _NOBODY
+        if nobody or isinstance(cause, AuthError) or self._in_a_row >= self._patience:
+            raise ModelUnusable(last=cause, failures=self._in_a_row)
 
     def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
         if len(verdicts) != len(window.items):
@@ -159,6 +165,8 @@ class _Settle:
     def _fail(self, window: Window, error: Exception) -> str:
         if isinstance(error, Halted):
             reason = f"never judged: {error.what}"
+        elif isinstance(error, RetriesExhausted):
+            reason = f"the call failed after all its tries: {error.last.code}"
         elif isinstance(error, RlmError):
             reason = f"the call failed: {error.code}"
         else:

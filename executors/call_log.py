@@ -84,6 +84,7 @@ class CallLog:
                 attempts=answer.attempts,
                 seconds=seconds,
                 source=answer.source,
+                temperature=answer.reply.temperature,
             )
         )
 

@@ -81,6 +81,8 @@ class CallFinished(Event):
     seconds: float
     source: str
     """Either "paid", "shared" (an identical call in flight) or "journal"."""
+    temperature: float | None = None
+    """The effective one; None when none was sent, so that the server's own held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

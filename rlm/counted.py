@@ -12,7 +12,7 @@ import anyio.to_thread
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted, SourceRead, WindowFinished
 from corpus.judges.base import Judge
-from corpus.judges.encoder import rank
+from corpus.judges.encoder import EncoderJudge, rank
 from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
 from corpus.questions import OneOf, Question
 from corpus.results import Ranking, Tally, ranked_by_probability, tally
@@ -22,7 +22,7 @@ from corpus.spool import Spool, build_spool
 from corpus.tally_file import save_tally
 from corpus.windows import Cut
 from executors.calls import Calls
-from executors.errors import Halted, ModelUnusable, UsageError
+from executors.errors import Halted, LabelsError, ModelUnusable, UsageError
 from executors.gate.allowance import CapsAllowance
 from executors.ids import child_of, new_run_id
 from rlm.corpora import Corpus, open_corpus
@@ -30,7 +30,7 @@ from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.run_log import ROOT, RunLog
+from rlm.run_log import ROOT, ModelWarnings, RunLog
 from rlm.runs import new_run_directory, write_atomically
 from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
@@ -59,7 +59,8 @@ class CountRun:
         self._question = question
         self._options = options
         self._clock = options.clock
-        self._plan: JudgePlan = plan_judge(options, question)
+        self._warnings = ModelWarnings()
+        self._plan: JudgePlan = plan_judge(options, question, warn=self._warnings)
         self._notes: list[str] = []
         self._spent = False
         self._partial: Callable[[], Tally] | None = None
@@ -72,6 +73,7 @@ class CountRun:
         try:
             with RunLog(directory, clock=self._clock, on_event=options.on_event) as self._log:
                 self._log.start(run, name="count", task=self._question.text, options=options.shown)
+                self._warnings.go_to(self._log)
                 return await self._whole(corpus)
         except UsageError:
             if not self._spent:
@@ -107,6 +109,11 @@ class CountRun:
         taught = await self._labels(corpus, spool)
         if isinstance(self._plan, Encoding):
             if not taught.classes:
+                if isinstance(self._question, OneOf):
+                    raise LabelsError(
+                        "without labels nothing can be said about which of several labels fits",
+                        hint="label some with --label 40, or give labels=… (--labels FILE)",
+                    )
                 return await self._rank(spool, self._plan)
             judge = await self._teach(spool, self._plan, taught)
         assert judge is not None
@@ -167,6 +174,7 @@ class CountRun:
             self._notes += lesson.said
             for warning in lesson.warnings:
                 self._log.warn(_TEACH, "labels", warning)
+                self._notes.append(f"warning: {warning}")
             return lesson.judge
 
     def _asking(self, plan: Asking) -> Judge:
@@ -188,10 +196,10 @@ class CountRun:
 
         encoder = plan.encoder
         name = f"encoder {encoder.name}, without labels"
-        with self._log.node(_JUDGE, f"rank by {name}") as said:
+        with self._log.node(_JUDGE, f"rank by {name}"):
             todo = distinct(spool)
             self._started(name, len(todo), 1, 64, 1)
-            scores = await rank(
+            scores, notes = await rank(
                 spool,
                 todo,
                 encoder,
@@ -200,11 +208,10 @@ class CountRun:
             )
             every: NDArray[np.float32] = np.full(len(spool), np.nan, dtype=np.float32)
             every[todo] = scores
-            said.append(f"read the first {encoder.max_words} words of each record")
         best = Ranking(
             records=len(spool),
             judge=name,
-            notes=(f"only the first {encoder.max_words} words of each record were read",),
+            notes=notes,
             spool=spool,
             scores=every[spool.representative],
         )
@@ -236,6 +243,7 @@ class CountRun:
                 passes=passes,
                 window=window,
                 cap=cap,
+                asks=isinstance(self._plan, Asking),
             )
         )
 
@@ -287,7 +295,7 @@ class CountRun:
                 ordinal: (_code(name, ledger.labels), taught.by[ordinal])
                 for ordinal, name in taught.classes.items()
             },
-            notes=tuple(self._notes),
+            notes=(*self._notes, *(judge.notes if isinstance(judge, EncoderJudge) else ())),
         )
         save_tally(result, self._log.directory / "verdicts")
         return result

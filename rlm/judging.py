@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -73,8 +74,13 @@ class Encoding:
 JudgePlan = Asking | Ruling | Encoding
 
 
-def plan_judge(options: CountOptions, question: Question) -> JudgePlan:
+def plan_judge(
+    options: CountOptions, question: Question, *, warn: Callable[[str], None] | None = None
+) -> JudgePlan:
     """Choose the judge and check that it can work: its spec, key and extra.
+
+    Args:
+        warn: hears what the user should know of a model that is made here; None logs it.
 
     Raises:
         ConfigError: a model spec or key cannot work.
@@ -88,7 +94,7 @@ def plan_judge(options: CountOptions, question: Question) -> JudgePlan:
         case "encoder":
             return _encoding(options)
         case "chat" | "logprob":
-            model, owned = _model(options, kind)
+            model, owned = _model(options, kind, warn)
             return Asking(kind=kind, model=model, owned=owned)
         case _:
             assert_never(kind)
@@ -144,7 +150,9 @@ def _encoding(options: CountOptions) -> Encoding:
     return Encoding(encoder=CachedEncoder(encoder, path), owned=owned)
 
 
-def _model(options: CountOptions, kind: JudgeKind) -> tuple[Model, bool]:
+def _model(
+    options: CountOptions, kind: JudgeKind, warn: Callable[[str], None] | None
+) -> tuple[Model, bool]:
     model = options.model
     if model is None or (isinstance(model, str) and is_encoder(model)):
         raise ConfigError(
@@ -152,5 +160,5 @@ def _model(options: CountOptions, kind: JudgeKind) -> tuple[Model, bool]:
             hint="name one, as in model='openai:gpt-x' (--model openai:gpt-x); see: rlm models",
         )
     if isinstance(model, str):
-        return resolve_model(model, key_env=options.key_env), True
+        return resolve_model(model, key_env=options.key_env, warn=warn), True
     return model, False

@@ -65,16 +65,20 @@ def teach(
         positive: for a YesNo, the label that means yes; every other one then means no.
 
     Raises:
-        LabelsError: a label is none of the classes, or one record has two different ones.
+        LabelsError: a label is none of the classes, one record has two different ones, or none
+            names a record of the corpus.
     """
     classes: dict[int, str] = {}
     by: dict[int, str] = {}
     weights: dict[int, float] = {}
-    unknown = 0
+    unknown = empty = 0
     for label in labels:
         ordinal = spool.find(label.id)
         if ordinal is None:
             unknown += 1
+            continue
+        if bool(spool.is_empty[ordinal]):
+            empty += 1
             continue
         name = _class_of(label, question, positive)
         if classes.setdefault(ordinal, name) != name:
@@ -85,8 +89,18 @@ def teach(
         by[ordinal] = label.by or "a person"
         if label.weight is not None:
             weights[ordinal] = label.weight
-    notes = (f"{unknown} label(s) name no record of this corpus and were not used",)
-    return Taught(classes=classes, by=by, weights=weights, notes=notes if unknown else ())
+    if labels and not classes and not empty:
+        raise LabelsError(
+            f"{len(labels)} label(s) were given, and none names a record of this corpus",
+            where=f"a label is for {labels[0].id!r}, a record is called {spool.id(0)!r}",
+            hint="name the column with those ids: id='…' (--id)",
+        )
+    notes: list[str] = []
+    if unknown:
+        notes.append(f"{unknown} label(s) name no record of this corpus and were not used")
+    if empty:
+        notes.append(f"{empty} label(s) are for records without text, which stay empty")
+    return Taught(classes=classes, by=by, weights=weights, notes=tuple(notes))
 
 
 def _class_of(label: Label, question: Question, positive: str | None) -> str:

@@ -69,13 +69,15 @@ class Written:
         return tuple(notes)
 
 
-def check_target(path: str | Path, *, source: str | Path | None = None) -> Target:
+def check_target(
+    path: str | Path, *, source: str | Path | None = None, labels: str | Path | None = None
+) -> Target:
     """Check, before anything is spent, that a result can be written to a path.
 
     Raises:
         ValidationError: an ending that is no format of ours.
         MissingExtra: Parquet without its package.
-        UsageError: no such folder, no right to write, a folder, or the source itself.
+        UsageError: no such folder, no right to write, a folder, the source itself or the labels.
     """
     target = Path(path)
     format_ = _format_of(target)
@@ -87,7 +89,13 @@ def check_target(path: str | Path, *, source: str | Path | None = None) -> Targe
         )
     if format_ == "parquet" and find_spec("pyarrow") is None:
         raise MissingExtra(extra="parquet", needed_for=f"the output {str(target)!r}")
-    _check_place(target, source)
+    _check_place(target)
+    for what, taken in (("the source", source), ("the labels file", labels)):
+        if taken is not None and _same(target, Path(taken)):
+            raise UsageError(
+                f"the output {str(target)!r} is {what} itself",
+                hint="name another file: an output replaces what has its name",
+            )
     return Target(path=target, format=format_)
 
 
@@ -168,16 +176,11 @@ def _write(columns: tuple[str, ...], rows: Iterable[Fields], target: Target) -> 
     return Written(path=target.path, rows=count, formulas=guard.formulas, replaced=guard.replaced)
 
 
-def _check_place(target: Path, source: str | Path | None) -> None:
+def _check_place(target: Path) -> None:
     if target.exists() and not target.is_file():
         raise UsageError(
             f"the output {str(target)!r} exists and is no regular file",
             hint="name a file, new or to be replaced",
-        )
-    if source is not None and _same(target, Path(source)):
-        raise UsageError(
-            f"the output {str(target)!r} is the source itself",
-            hint="name another file: an output replaces what has its name",
         )
     folder = target.resolve().parent
     if not folder.is_dir():

@@ -128,6 +128,8 @@ class Receipts:
     directory: Path
     result: Mapping[str, object]
     """The result in numbers, as written to the file."""
+    temperatures: tuple[float | None, ...] = ()
+    """At which the calls were answered; None where none was sent and the server's own held."""
 
     @property
     def path(self) -> Path:
@@ -168,6 +170,7 @@ class ReceiptFold:
         self._nodes: dict[str, NodeReceipt] = {}
         self._roles: dict[str, Totals] = {}
         self._models: set[str] = set()
+        self._temperatures: set[float | None] = set()
         self.totals = Totals()
 
     def __call__(self, event: Event) -> None:
@@ -216,6 +219,7 @@ class ReceiptFold:
             models=tuple(sorted(self._models)),
             directory=directory,
             result=result,
+            temperatures=tuple(sorted(self._temperatures, key=lambda t: -1.0 if t is None else t)),
         )
 
     def _node(self, event: Event) -> NodeReceipt:
@@ -239,6 +243,8 @@ class ReceiptFold:
                 self.totals.possibly_paid += 1
             return
         self._models.add(event.model)
+        if isinstance(event, CallFinished):
+            self._temperatures.add(event.temperature)
         for totals in (self.totals, node.totals, self._roles.setdefault(event.role, Totals())):
             if isinstance(event, CallFinished):
                 totals.finished(event)

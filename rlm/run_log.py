@@ -18,7 +18,7 @@ from rlm.outcome import Blocker
 from rlm.receipts import ReceiptFold, Receipts
 from rlm.runs import write_atomically
 
-__all__ = ["ROOT", "RunLog"]
+__all__ = ["ROOT", "ModelWarnings", "RunLog"]
 
 ROOT = NodeId("root")
 
@@ -102,3 +102,25 @@ class RunLog:
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
+
+
+class ModelWarnings:
+    """What models warn of, for the log of their run; kept until the run has one."""
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._log: RunLog | None = None
+
+    def __call__(self, message: str) -> None:
+        """Take one warning."""
+        if self._log is None:
+            self._kept.append(message)
+        else:
+            self._log.warn(ROOT, "model", message)
+
+    def go_to(self, log: RunLog) -> None:
+        """Send what was kept, and all that follows, to a log."""
+        self._log = log
+        for message in self._kept:
+            self(message)
+        self._kept.clear()

@@ -49,7 +49,7 @@ def new_run_directory(run: RunId, directory: str | os.PathLike[str] | None = Non
     return path
 
 
-def load_result(directory: Path) -> Tally:
+def load_result(directory: str | os.PathLike[str]) -> Tally:
     """Return the tally of a run that ended.
 
     Raises:
@@ -59,6 +59,7 @@ def load_result(directory: Path) -> Tally:
     from corpus.spool import Spool
     from corpus.tally_file import load_tally
 
+    directory = Path(directory)
     try:
         return load_tally(directory / "verdicts", Spool.open(directory / "spool"))
     except FileNotFoundError as error:

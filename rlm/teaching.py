@@ -97,30 +97,62 @@ def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Tau
     Raises:
         LabelsError: too few labels, or all of one class.
     """
-    ordinals = [n for n in sorted(taught.classes) if not bool(spool.is_empty[n])]
-    records = spool.read(ordinals)
-    vectors = encoder.encode([record.text for record in records])
-    names = [taught.classes[n] for n in ordinals]
+    texts = _distinct(spool, taught)
+    vectors = encoder.encode([record.text for record in spool.read(texts.ordinals)])
+    ids = [record.id for record in spool.read(sorted(taught.classes))]
+    given = [taught.classes[n] for n in sorted(taught.classes)]
     origin = HeadOrigin(
         encoder=encoder.name,
         encoder_version=encoder.version,
-        labels_hash=labels_hash(zip((record.id for record in records), names, strict=True)),
+        labels_hash=labels_hash(zip(ids, given, strict=True)),
         created_by=", ".join(sorted(set(taught.by.values()))),
     )
     head = fit_head(
         vectors,
-        names,
+        texts.classes,
         classes_of(question),
         seed=0,
         origin=origin,
-        weights=_weights(ordinals, taught.weights),
+        weights=texts.weights,
     )
-    judge = EncoderJudge(encoder, head, question, labels=len(ordinals))
-    said = (
-        str(head.quality),
-        f"only the first {encoder.max_words} words of each record were read",
+    judge = EncoderJudge(encoder, head, question, labels=len(given))
+    same = len(given) - len(texts.ordinals)
+    said = [str(head.quality)]
+    if same:
+        said.append(f"{len(given)} labels stand on {len(texts.ordinals)} distinct texts")
+    warnings = [*texts.warnings, *head.warnings]
+    return Lesson(judge=judge, head_json=head.to_json(), said=tuple(said), warnings=tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    """Labelled texts, each once: a text in two folds would be tested on what it was taught."""
+
+    ordinals: list[int]
+    classes: list[str]
+    weights: list[float] | None
+    """How many records each stands for; None where all stand for one."""
+    warnings: list[str]
+
+
+def _distinct(spool: Spool, taught: Taught) -> _Texts:
+    labelled = sorted(taught.classes)
+    weights = _weights(labelled, taught.weights) or [1.0] * len(labelled)
+    classes: dict[int, str] = {}
+    total: dict[int, float] = {}
+    torn: set[int] = set()
+    for ordinal, weight in zip(labelled, weights, strict=True):
+        first = int(spool.representative[ordinal])
+        if classes.setdefault(first, taught.classes[ordinal]) != taught.classes[ordinal]:
+            torn.add(first)
+        total[first] = total.get(first, 0.0) + weight
+    warnings = [f"{len(torn)} text(s) are labelled in two ways; the first label taught"]
+    return _Texts(
+        ordinals=list(classes),
+        classes=list(classes.values()),
+        weights=list(total.values()) if len(set(total.values())) > 1 else None,
+        warnings=warnings if torn else [],
     )
-    return Lesson(judge=judge, head_json=head.to_json(), said=said, warnings=head.warnings)
 
 
 def _weights(ordinals: Sequence[int], known: Mapping[int, float]) -> list[float] | None:

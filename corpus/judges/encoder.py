@@ -21,7 +21,7 @@ from corpus.windows import Readable
 from executors.ids import content_key
 from executors.models.encoder import Encoder
 
-__all__ = ["EncoderJudge", "rank"]
+__all__ = ["EncoderJudge", "cut_note", "is_longer", "rank"]
 
 _BATCH: Final = 64
 
@@ -35,6 +35,7 @@ class EncoderJudge:
         self._encoder = encoder
         self._head = head
         self._question = question
+        self._cut = 0
         self._info = JudgeInfo(
             kind="encoder",
             name=f"encoder {encoder.name}, head taught by {labels} labels",
@@ -50,9 +51,15 @@ class EncoderJudge:
         """Constant for the life of the judge."""
         return self._info
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the count has to know of what was read so far."""
+        return cut_note(self._cut, self._encoder.max_words)
+
     async def judge(self, window: Window) -> Sequence[Verdict]:
         """Return a verdict with its calibrated probability for each record."""
         texts = [part.text for part in window.items]
+        self._cut += sum(is_longer(text, self._encoder.max_words) for text in texts)
         vectors = await anyio.to_thread.run_sync(self._encoder.encode, texts)
         return [self._verdict(row) for row in self._head.probabilities(vectors)]
 
@@ -65,6 +72,20 @@ class EncoderJudge:
         return Chosen(label=classes[best], probability=float(row[best]))
 
 
+def is_longer(text: str, words: int) -> bool:
+    """Return whether a text has more words than that."""
+    return len(text) > words and len(text.split(None, words)) > words
+
+
+def cut_note(cut: int, words: int) -> tuple[str, ...]:
+    """Say how many texts were not read to their end; nothing when all were."""
+    if not cut:
+        return ()
+    return (
+        f"{cut:,} text(s) are longer than the first {words} words, which is what the encoder read",
+    )
+
+
 async def rank(
     source: Readable,
     ordinals: NDArray[np.uint32],
@@ -72,18 +93,20 @@ async def rank(
     description: str,
     *,
     on_batch: Callable[[int], None],
-) -> Scores:
-    """Return the cosine of each record to a description, in the order of `ordinals`.
+) -> tuple[Scores, tuple[str, ...]]:
+    """Return the cosine of each record to a description, in the order of `ordinals`, and notes.
 
     Args:
         on_batch: called with the number of records of each finished batch.
     """
     query = (await anyio.to_thread.run_sync(encoder.encode, [description]))[0]
     scores = np.empty(len(ordinals), dtype=np.float32)
+    cut = 0
     for start in range(0, len(ordinals), _BATCH):
         some = ordinals[start : start + _BATCH].tolist()
         texts = [record.text for record in source.read(some)]
+        cut += sum(is_longer(text, encoder.max_words) for text in texts)
         vectors = await anyio.to_thread.run_sync(encoder.encode, texts)
         scores[start : start + len(texts)] = vectors @ query
         on_batch(len(texts))
-    return scores
+    return scores, cut_note(cut, encoder.max_words)

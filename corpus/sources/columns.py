@@ -39,6 +39,7 @@ _TITLES = ("subject", "title", "headline", "summary")
 _NEVER_TEXT = re.compile(
     r"^(label|labels|truth|target|class|category|gold|answer|verdict|y|is_.*|.*_?(id|date|time|at|url|uri|link|hash))$"
 )
+_NAMES_ONE = re.compile(r"(?:^|_)(?:id|no|nr|num|number|ref|reference|code)$")
 _MANY_TIMES = 3.0  # how much longer than the next column the texts must be to be chosen by length
 _SAMPLE = 40
 
@@ -177,7 +178,7 @@ def _plain(name: str) -> str:
 
 
 def _ends_in_id(name: str) -> bool:
-    return _plain(name).endswith("_id")
+    return bool(_NAMES_ONE.search(_plain(name)))
 
 
 def _may_be_text(name: str) -> bool:

@@ -177,7 +177,7 @@ def count(
     from rlm.options import CountOptions
     from rlm.outputs import check_target
 
-    target = check_target(out, source=source) if out is not None else None
+    target = check_target(out, source=source, labels=labels) if out is not None else None
     options = CountOptions(
         model=model,
         key_env=key_env,

@@ -13,6 +13,7 @@ from corpus.questions import Question
 from corpus.results import Ranking, Tally
 from executors.errors import InternalError, RlmError, RunDirError
 from rlm.cli.exits import Exit
+from rlm.cli.interrupt import saying_that_it_stops
 from rlm.cli.report import Report
 from rlm.cli.show import load_receipts
 from rlm.cli.watch import Watch
@@ -84,7 +85,8 @@ async def _counted(
     async with anyio.create_task_group() as group:
         group.start_soon(watch.ticking)
         try:
-            outcome = await count_with(question, corpus, replace(options, on_event=watch))
+            with saying_that_it_stops(sys.stderr):
+                outcome = await count_with(question, corpus, replace(options, on_event=watch))
         except (RlmError, KeyboardInterrupt) as error:
             failed = error  # leaving the group it would be wrapped in a group of errors
         group.cancel_scope.cancel()

@@ -22,7 +22,9 @@ __all__ = ["load_receipts", "show"]
 
 
 def show(
-    directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Directory of a run.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", help="Directory of a run, its receipt, or its id.")
+    ],
     *,
     state: Annotated[
         str | None,
@@ -38,6 +40,7 @@ def show(
     # Receipts need pydantic, records numpy; --help has no use for either.
     from rlm.render.lines import write_lines
 
+    directory = _directory_of(directory)
     receipts = load_receipts(directory)
     if out is not None:
         _export(directory, out)
@@ -49,6 +52,16 @@ def show(
         lines += _listing(directory, state, limit)
     write_lines(lines, sys.stdout)
     return Exit.DONE
+
+
+def _directory_of(named: Path) -> Path:
+    """Return the directory of a run that is named by it, by its receipt, or by its id."""
+    from rlm.runs import data_home
+
+    if named.name == "receipt.json":
+        return named.parent
+    kept = data_home() / named
+    return kept if not named.exists() and kept.is_dir() else named
 
 
 def load_receipts(directory: Path) -> Receipts:

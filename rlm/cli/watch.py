@@ -60,7 +60,7 @@ class Watch:
         match event:
             case RunStarted():
                 self.run = event.run
-            case NodeStarted() if event.node != "root":
+            case NodeStarted() if event.node.count(".") == 1:  # passes show in their scan's line
                 self._begin(event)
             case NodeFinished() if event.node == self._node:
                 self._end()
@@ -125,7 +125,8 @@ class Watch:
             f"{event.judge}: {event.items:,} distinct texts in {passes}, "
             f"{event.window} a window, {event.cap} in flight"
         )
-        self.say(f"bounds: {bounds_of(self._caps)}")
+        if event.asks:
+            self.say(f"bounds: {bounds_of(self._caps)}")
         if self._progress is not None:
             standing = self._progress.standing
             unit = "records" if event.passes == 1 else "readings"

@@ -105,8 +105,10 @@ class Progress:
 
     def tick(self) -> None:
         """Show the numbers if it is time to."""
-        every = _LIVE_EVERY if self._live else _PLAIN_EVERY
-        if self._clock.monotonic() - self._shown_at >= every:
+        now = self._clock.monotonic()
+        # Plain lines stay: the longer a run takes, the fewer of them in the same time.
+        every = _LIVE_EVERY if self._live else max(_PLAIN_EVERY, (now - self._started) / 4)
+        if now - self._shown_at >= every:
             self._show()
 
     async def ticking(self) -> None:

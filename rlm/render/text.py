@@ -121,16 +121,21 @@ def _tally(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
         return [line(Piece("no count", "warn"), what), judge]
     labels = _mapping(result.get("labels"))
     verb = "have a label" if labels else "match"
-    count, records = _int(result.get("count")), _int(result.get("records"))
-    lines = [line(Piece(f"{count:,}", "strong"), f" of {records:,} records {verb}: {task}")]
+    lines = [_headline(receipts.blocker, result, f"{verb}: {task}")]
     for name, number in list(labels.items())[:_LABELS]:
         lines.append(line(f"  {_int(number):>9,}  ", plain(str(name), 60)))
     lines.append(_state_line(_mapping(result.get("states"))))
     lines.append(_pair("coverage range", _coverage(result, labels=bool(labels))))
+    lines.append(judge)
     expected = result.get("expected")
     if isinstance(expected, int | float):
-        lines.append(_pair("expected", f"{expected:,.1f}, the sum of the calibrated probabilities"))
-    lines.append(judge)
+        lines.append(
+            _pair(
+                "expected",
+                f"{expected:,.1f}, the sum of the calibrated probabilities; far from the count, "
+                "more labels are needed",
+            )
+        )
     for key, text in (
         ("identical", "with the text of an earlier one: judged once, counted each"),
         ("labelled", "with a person's label, which overrides the judge"),
@@ -138,6 +143,20 @@ def _tally(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
         if number := _int(result.get(key)):
             lines.append(_pair(key, f"{_counted(number, 'record')} {text}"))
     return lines
+
+
+def _headline(blocker: str | None, result: Mapping[str, object], what: str) -> Line:
+    """Return the number, or that there is none: a count with a hole is no count."""
+    states = _mapping(result.get("states"))
+    records, low = _int(result.get("records")), _int(result.get("count"))
+    unresolved = _int(states.get("unresolved"))
+    if blocker is None or not unresolved:
+        return line(Piece(f"{low:,}", "strong"), f" of {records:,} records {what}")
+    if unresolved + _int(states.get("empty")) >= records:
+        return line(Piece("no count", "warn"), f": none of {records:,} records was judged: {what}")
+    high = low + _int(states.get("unsure")) + unresolved
+    bounds = Piece(f"at least {low:,}, at most {high:,}", "warn")
+    return line(Piece("incomplete: ", "bad"), bounds, f" of {records:,} records {what}")
 
 
 def _state_line(states: Mapping[str, object]) -> Line:
@@ -153,9 +172,10 @@ def _coverage(result: Mapping[str, object], *, labels: bool) -> str:
     bounds = [f"{_int(bound):,}" for bound in _list(result.get("coverage"))]
     if len(bounds) != 2:
         return "not stated"
-    span = " to ".join(bounds)
+    if bounds[0] == bounds[1]:
+        return "every record was decided"
     what = "labelled" if labels else "matched"
-    return f"{span}: {what}, and that plus unsure and unresolved"
+    return f"{' to '.join(bounds)}: {what}, and that plus unsure and unresolved"
 
 
 def _judge(result: Mapping[str, object]) -> str:

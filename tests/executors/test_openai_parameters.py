@@ -19,6 +19,7 @@ from executors.models.fake_acts import (
     Act,
     Completion,
     Received,
+    error_event,
     rate_limited,
     refused_parameter,
 )
@@ -177,6 +178,18 @@ async def test_requests_at_the_server_are_the_tries_that_were_allowed(attempts: 
             await calls.ask(model, ask(), role="judge", node=NodeId("root"))
         await model.aclose()
         assert server.requests == caught.value.attempts == attempts
+
+
+@pytest.mark.case("K2-11", "K2-13")
+@pytest.mark.parametrize("kind", ["overloaded_error", "rate_limit_error"])
+async def test_an_error_inside_a_200_is_tried_again_like_its_status(kind: str) -> None:
+    clock = VirtualClock()
+    async with FakeServer([error_event(kind), error_event(kind), Completion()]) as server:
+        model = model_at(server)
+        calls = Calls(allowance=CapsAllowance(Caps(), clock), emit=lambda _: None, clock=clock)
+        got = await calls.ask(model, ask(stream=True), role="judge", node=NodeId("root"))
+        await model.aclose()
+        assert (got.reply.text, got.attempts, server.requests) == ("ok", 3, 3)
 
 
 @pytest.mark.case("K2-1", "K2-14")

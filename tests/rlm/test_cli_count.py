@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 from executors.models.fake_acts import Act, Completion, Received, Reply
 from executors.models.fake_server import FakeServer
 from rlm.cli import main
+from rlm.cli.interrupt import STOPPING
 from rlm.outputs import read_csv
 
 TICKETS = 'id,text\n1,"buy [red]now"\n2,hello\n3,\n4,BUY \x1b[2J it\n5,hello\n'
@@ -50,7 +51,7 @@ def test_a_count_by_rule_prints_the_result_and_tells_the_rest_elsewhere(
     assert stable(out) == snapshot("""\
 2 of 5 records match: is it an offer?
   2 matched, 2 not matched, 0 unsure, 0 unresolved, 1 empty, 0 left out
-  coverage range: 2 to 2: matched, and that plus unsure and unresolved
+  coverage range: every record was decided
   judge: rule any of buy, 1 pass
   identical: 1 record with the text of an earlier one: judged once, counted each
   cost: 0 calls
@@ -64,7 +65,7 @@ count  T s
 │     text column 'text' (named so)
 └─ judge by rule any of buy  T s
    │  3 distinct texts in 1 pass(es)
-   └─ root.2.0  1 window, 3 items
+   └─ pass 1 of 1  T s, 1 window, 3 items
 """)
     assert stable(err) == snapshot("""\
 tickets.csv: 5 records, 1 without text, 1 with the text of an earlier one
@@ -72,7 +73,6 @@ tickets.csv: 5 records, 1 without text, 1 with the text of an earlier one
   text column 'text' (named so)
 read tickets.csv, T s
 rule any of buy: 3 distinct texts in 1 pass, 1000 a window, 1 in flight
-bounds: 100,000 calls, 200,000,000 tokens, 10 USD, 24 h
 judge by rule any of buy 3 of 3 records (100 %), R/s, T s, 0 unresolved
 write o.csv 5 of 5 rows (100 %), R/s, T s
 """)
@@ -165,7 +165,11 @@ def test_a_directory_without_a_receipt_of_ours_is_wrong_use(
         (["--one-of", "a"], "1 label(s) given"),
         (["--out", "x.xlsx"], "'.xlsx'"),
         (["--out", "tickets.csv"], "the source itself"),
-        (["--label", "40"], "standard input is no terminal"),
+        pytest.param(
+            ["--label", "40"],
+            "standard input is no terminal",
+            marks=pytest.mark.case("K13-16", "K13-17"),
+        ),
         (["--label", "0"], "label=0"),
         (["--labels", "none.csv"], "none.csv"),
         (["--encoder", "oracle"], "no encoder is called 'encoder:oracle'"),
@@ -290,6 +294,61 @@ def test_ctrl_c_ends_with_130_and_a_receipt(tickets: str) -> None:
     assert err.endswith("\nstopped\n")
     assert "Traceback" not in err
     assert json.loads(Path("r/receipt.json").read_text(encoding="utf-8"))["blocker"] == "cancelled"
+
+
+WAITING = """
+import sys
+import rlm
+from rlm.cli import app, main
+from rlm.cli.run import run_count
+from rlm.corpora import open_corpus
+from rlm.options import CountOptions
+
+def waits(text):
+    print("begun", flush=True)
+    sys.stdin.read()
+    return True
+
+def go(args):
+    options = CountOptions(judge=waits, run="r")
+    return run_count(rlm.YesNo(text="?"), open_corpus(["a"]), options, None, as_json=False)
+
+app._run = go
+sys.exit(main())
+"""
+
+
+@pytest.mark.case("K13-11", "K13-14", "D14")
+@pytest.mark.parametrize("twice", [False, True])
+def test_ctrl_c_is_answered_at_once_while_something_runs_that_does_not_hear_it(
+    twice: bool, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdin is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    told = next(line for line in process.stderr if line.startswith("stopping"))
+    assert told == f"{STOPPING}\n"
+    assert process.poll() is None
+    if twice:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.endswith("stopped\n")
+    assert "Traceback" not in err
+    assert "stopped by Ctrl-C" in out
+    receipt = json.loads((tmp_path / "r/receipt.json").read_text(encoding="utf-8"))
+    assert receipt["blocker"] == "cancelled"
 
 
 @pytest.mark.case("K13-8", "K15-22")

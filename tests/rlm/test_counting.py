@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import anyio
 import numpy as np
@@ -392,3 +392,74 @@ def test_the_sync_twin_counts_without_a_loop_of_the_callers() -> None:
         assert tally(rlm.count_sync("fire?", reports(20), judge=on_fire)).count == fires(20)
     finally:
         rlm.close()
+
+
+async def test_an_empty_record_stays_empty_whoever_labelled_it() -> None:
+    outcome = await rlm.count(
+        "fire?", [("a", ""), ("b", "calm")], judge=on_fire, labels={"a": "yes", "b": "yes"}
+    )
+    result = tally(outcome)
+    assert (result.states["empty"], list(result.matched_ids), result.labelled) == (1, ["b"], 1)
+
+
+async def test_labels_that_name_no_record_are_refused_with_both_spellings() -> None:
+    with pytest.raises(rlm.LabelsError, match="none names a record") as caught:
+        await rlm.count("fire?", reports(3), encoder=Letters(), labels={"T-1": "yes"}, cache=False)
+    assert "'T-1'" in str(caught.value)
+    assert "'r0'" in str(caught.value)
+
+
+async def test_a_text_that_is_labelled_often_is_taught_once_and_never_tests_itself() -> None:
+    """Random labels on distinct texts teach nothing; copies of them must not seem to."""
+    texts = [f"{'abcdefghijklmnop'[n % 16]}{'qrstuvwxyz'[n % 10]} report" for n in range(40)]
+    copies = [(f"r{n}", texts[n % 40]) for n in range(160)]
+    labels = {id_: "yes" if int(id_[1:]) % 40 * 7 % 11 < 5 else "no" for id_, _ in copies}
+    outcome = await rlm.count("?", copies, encoder=Letters(), labels=labels, cache=False)
+    notes = " ".join(tally(outcome).notes)
+    assert "cross-validated on 40 labels" in notes
+    assert "160 labels stand on 40 distinct texts" in notes
+
+
+async def test_words_that_the_encoder_did_not_read_are_counted() -> None:
+    long = [("x", "fire " * 61), ("y", "calm " * 60)]
+    outcome = await rlm.count("fire", [*reports(3), *long], encoder=Letters(), cache=False)
+    assert isinstance(outcome, rlm.Incomplete)
+    assert outcome.best is not None
+    assert outcome.best.notes == (
+        "1 text(s) are longer than the first 60 words, which is what the encoder read",
+    )
+
+
+async def test_labels_are_not_ranked_by_likeness_to_a_question_about_several() -> None:
+    question = rlm.OneOf(text="what?", labels=("fire", "calm"))
+    with pytest.raises(rlm.LabelsError, match="several labels"):
+        await rlm.count(question, reports(3), encoder=Letters(), cache=False)
+
+
+async def test_a_halted_count_says_how_far_each_record_came() -> None:
+    outcome = await rlm.count(
+        "fire?",
+        [(f"r{n}", f"calm {n}") for n in range(80)],
+        model=ScriptedModel(judge_script(on_fire)),
+        caps=rlm.Caps(calls=12),
+        concurrency=1,
+    )
+    result = tally(outcome)
+    reasons = {row.reason.partition(":")[0] for row in result.rows()}
+    assert "judged in 1 of 2 passes; the run ended first" in reasons
+
+
+async def test_an_address_where_nobody_listens_ends_a_count_soon() -> None:
+    options = CountOptions(
+        model="openai+http://127.0.0.1:9/v1:nobody", retry=RetryPolicy(attempts=1), concurrency=1
+    )
+    outcome = await count_with("fire?", reports(400), options)
+    assert isinstance(outcome, rlm.Incomplete)
+    assert outcome.blocker == "model-unusable"
+    assert outcome.receipts.totals.failed == 3
+
+
+@pytest.mark.parametrize("swapped", [["a"], 7, None])
+async def test_a_question_that_is_none_is_refused(swapped: object) -> None:
+    with pytest.raises(rlm.ValidationError, match="the question is a"):
+        await rlm.count(cast("str", swapped), reports(3), judge=on_fire)

@@ -72,11 +72,11 @@ def test_a_count_says_what_is_certain_and_what_it_cost() -> None:
     made = receipts(TALLY, blocker="unresolved-records", totals=PAID)
     block = result_block(made, missing=["60 record(s) unresolved: the call failed: rate-limited"])
     assert as_text(block) == snapshot("""\
-1,874 of 6,046 records match: is this spam?
+incomplete: at least 1,874, at most 1,934 of 6,046 records match: is this spam?
   1,874 matched, 4,100 not matched, 0 unsure, 60 unresolved, 12 empty, 0 left out
   coverage range: 1,874 to 1,934: matched, and that plus unsure and unresolved
-  expected: 1,902.3, the sum of the calibrated probabilities
   judge: chat openai:gpt-x, 2 passes, votes any
+  expected: 1,902.3, the sum of the calibrated probabilities; far from the count, more labels are needed
   identical: 230 records with the text of an earlier one: judged once, counted each
   labelled: 80 records with a person's label, which overrides the judge
   incomplete: unresolved-records
