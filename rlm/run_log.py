@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from executors.clock import Clock
+from executors.errors import RlmError
 from executors.events import Event, Warned
 from executors.ids import NodeId, RunId
 from rlm._version import __version__
@@ -73,7 +74,7 @@ class RunLog:
         try:
             yield said
         except BaseException as error:
-            code = getattr(error, "code", type(error).__name__)
+            code = error.code if isinstance(error, RlmError) else type(error).__name__
             self.emit(NodeFinished(node=node, at=self._clock.now(), error=code))
             raise
         self.emit(NodeFinished(node=node, at=self._clock.now(), said=tuple(said)))

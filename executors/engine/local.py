@@ -46,7 +46,8 @@ async def pull(
     """Do the work of each item, at most `cap` at once, and hand each result to `settle`.
 
     A halt stops the pulling; what is in flight ends and is settled, then the halt is raised.
-    Cancellation passes through at once. An error of the source itself is raised as it is.
+    Cancellation passes through at once. An error of the source itself, and what is no Exception,
+    such as SystemExit, is raised as it is.
 
     Args:
         items: read one at a time, each only when a worker is free.
@@ -62,8 +63,9 @@ async def pull(
         raise ValidationError(f"cap={cap!r} lets no work through", hint="give 1 or more")
     source = _Source(items)
     halts: list[Halted] = []
+    exits: list[KeyboardInterrupt | SystemExit] = []
 
-    async def worker() -> None:
+    async def pulling() -> None:
         while not halts:
             # Work that makes a result of its cancellation must not be given more of it.
             await anyio.lowlevel.checkpoint_if_cancelled()
@@ -77,10 +79,21 @@ async def pull(
 
     try:
         async with anyio.create_task_group() as group:
+
+            async def worker() -> None:
+                try:
+                    await pulling()
+                except (KeyboardInterrupt, SystemExit) as wanted:
+                    # Raised by a task of its own it would break the event loop, for all who use it.
+                    exits.append(wanted)
+                    group.cancel_scope.cancel()
+
             for _ in range(cap):
                 group.start_soon(worker)
-    except ExceptionGroup as errors:
+    except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
+    if exits:
+        raise exits[0]
     if halts:
         raise halts[0]
 

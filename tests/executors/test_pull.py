@@ -217,3 +217,28 @@ def test_every_item_is_settled_exactly_once(items: list[object], cap: int, bad: 
     anyio.run(scenario)
     assert sorted(r.item[0] for r in results) == list(range(len(items)))
     assert {r.item[0] for r in results if isinstance(r, Failed)} == bad & set(range(len(items)))
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+@pytest.mark.parametrize("where", ["source", "work"])
+async def test_what_ends_a_program_is_raised_as_it_is_and_stops_the_siblings(
+    ending: BaseException, where: str
+) -> None:
+    begun: list[int] = []
+
+    def source() -> Iterator[int]:
+        yield 0
+        yield 1
+        if where == "source":
+            raise ending
+        yield 2
+
+    async def work(n: int) -> None:
+        begun.append(n)
+        if n == 2:
+            raise ending
+        await anyio.sleep_forever()
+
+    with pytest.raises(type(ending)) as caught:
+        await pull(source(), work, cap=3, settle=lambda _: None)
+    assert caught.value is ending

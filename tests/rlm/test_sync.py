@@ -6,10 +6,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from executors.errors import UsageError
+from rlm.counting import count_sync
+from rlm.outcome import Completed
 from rlm.sync import close, sync_twin
 
 pytestmark = pytest.mark.case("K13-1", "K13-2")
@@ -96,3 +99,48 @@ def test_a_process_that_never_closes_still_ends() -> None:
         [sys.executable, "-c", code], timeout=60, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "4\n")
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_what_ends_a_program_comes_out_as_it_is_and_leaves_the_loop_alone(
+    ending: BaseException,
+) -> None:
+    async def ends() -> None:
+        raise BaseExceptionGroup("tasks", [ValueError("x"), BaseExceptionGroup("in", [ending])])
+
+    with pytest.raises(type(ending)) as caught:
+        sync_twin(ends)()
+    assert caught.value is ending
+    assert double_sync(2) == 4
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_loop_that_something_broke_is_made_anew() -> None:
+    double_sync(1)
+
+    async def breaks() -> None:
+        asyncio.get_running_loop().call_soon(sys.exit, 3)
+        await asyncio.sleep(60)
+
+    with pytest.raises(BaseException):  # noqa: B017, PT011 - whatever a broken loop leaves of it
+        sync_twin(breaks)()
+    assert double_sync(2) == 4
+
+
+def test_user_code_that_exits_leaves_the_next_count_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+    def exits(text: str) -> bool:
+        raise SystemExit(len(text))
+
+    def source() -> Iterator[tuple[str, str]]:
+        yield "1", "a"
+        raise SystemExit(3)
+
+    for corpus in (source(), [("1", "a")]):
+        with pytest.raises(SystemExit):
+            count_sync("is it?", corpus, judge=exits)
+        done = count_sync("is it?", [("1", "a")], judge=lambda _: True)
+        assert isinstance(done, Completed)
