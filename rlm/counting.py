@@ -109,7 +109,7 @@ async def count(
         window_tokens=window_tokens,
         concurrency=concurrency,
         quotes=quotes,
-        caps=caps or Caps(),
+        caps=Caps() if caps is None else caps,
         prices=prices,
         on_duplicate=on_duplicate,
         run=run,

@@ -68,6 +68,7 @@ def teach(
         LabelsError: a label is none of the classes, one record has two different ones, or none
             names a record of the corpus.
     """
+    _require_positive(labels, question, positive)
     classes: dict[int, str] = {}
     by: dict[int, str] = {}
     weights: dict[int, float] = {}
@@ -101,6 +102,19 @@ def teach(
     if empty:
         notes.append(f"{empty} label(s) are for records without text, which stay empty")
     return Taught(classes=classes, by=by, weights=weights, notes=tuple(notes))
+
+
+def _require_positive(labels: Sequence[Label], question: Question, positive: str | None) -> None:
+    """Refuse a label that would mean yes and that nobody gave: a typo would turn all into no."""
+    if positive is None or not labels or isinstance(question, OneOf):
+        return
+    seen = {label.label.strip().casefold(): label.label for label in labels}
+    if positive.strip().casefold() not in seen:
+        raise LabelsError(
+            f"no record is labelled {positive!r}, which is to mean yes",
+            where=f"the labels are {', '.join(map(repr, list(seen.values())[:20]))}",
+            hint="name one of them with positive='…' (--positive)",
+        )
 
 
 def _class_of(label: Label, question: Question, positive: str | None) -> str:

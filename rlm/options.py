@@ -28,6 +28,16 @@ OnDuplicate = Literal["refuse", "suffix"]
 LabelsLike = str | os.PathLike[str] | Mapping[str, str] | tuple[Label, ...]
 """A labels file, the name of a column of the source, or labels by record id."""
 
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "model": (str, Model),
+    "key_env": (str,),
+    "judge": (str,),
+    "labels": (str, os.PathLike, Mapping, tuple),
+    "positive": (str,),
+    "description": (str,),
+    "caps": (Caps,),
+    "run": (str, os.PathLike),
+}
 _SHOWN: Final = (
     "model", "judge", "encoder", "labels", "positive", "description", "terms", "passes", "votes",
     "window", "window_tokens", "concurrency", "quotes", "on_duplicate",
@@ -63,8 +73,15 @@ class CountOptions:
     clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", _terms(self.terms))
+        for name, kinds in _KINDS.items():
+            _kind(name, getattr(self, name), kinds)
         _one_of("votes", self.votes, VOTES)
         _one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
+        if not isinstance(self.encoder, str | None) and not hasattr(self.encoder, "encode"):
+            raise ValidationError(
+                f"encoder={self.encoder!r}"[:200], hint="give a spec such as 'encoder:minilm'"
+            )
         if isinstance(self.judge, str):
             _one_of("judge", self.judge, get_args(JudgeKind))
         for name, high in (("passes", 100), ("concurrency", 4_096), ("window", 10_000)):
@@ -101,6 +118,30 @@ def _as_text(value: object) -> str:
             return f"{len(cast('Mapping[str, str]', value))} given"
         case _:
             return str(getattr(value, "__name__", None) or getattr(value, "name", type(value)))
+
+
+def _terms(value: object) -> tuple[str, ...]:
+    items = (
+        cast("tuple[object, ...]", tuple(value)) if isinstance(value, list | tuple) else (value,)
+    )
+    texts = [item for item in items if isinstance(item, str) and item.strip()]
+    if len(texts) != len(items):
+        raise ValidationError(
+            f"terms={value!r}", hint="give words, as in terms=('refund', 'money')"
+        )
+    return tuple(texts)
+
+
+def _kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
+    if (
+        value is not None
+        and not isinstance(value, kinds)
+        and not (name == "judge" and callable(value))
+    ):
+        known = " or ".join(kind.__name__ for kind in kinds)
+        raise ValidationError(
+            f"{name} is a {type(value).__name__}: {value!r}"[:200], hint=f"give {known}"
+        )
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -50,6 +50,11 @@ async def gather_labels(
         SourceError: a column is not there.
     """
     known = await anyio.to_thread.run_sync(_given, options, corpus)
+    if options.labels is not None and not known and options.ask_labels is None:
+        raise LabelsError(
+            f"labels={options.labels!r} holds no label",
+            hint="give labels, or leave them out to have the records ranked",
+        )
     if options.ask_labels is None:
         return known
     if encoder is None:
@@ -69,12 +74,19 @@ def _given(options: CountOptions, corpus: Corpus) -> tuple[Label, ...]:
         case tuple():
             return labels
         case Mapping():
-            return tuple(Label(id=id_, label=label) for id_, label in labels.items())
+            return tuple(
+                Label(id=_spelled(id_), label=_spelled(label)) for id_, label in labels.items()
+            )
         case str() | os.PathLike():
             path = Path(labels)
             if path.exists() or path.suffix or os.sep in str(path):
                 return tuple(read_labels(path))
             return _column(corpus, str(labels))
+
+
+def _spelled(value: object) -> str:
+    """Spell an id or a label of a mapping as files do: numbers by their digits, truth in words."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _column(corpus: Corpus, name: str) -> tuple[Label, ...]:

@@ -463,3 +463,29 @@ async def test_an_address_where_nobody_listens_ends_a_count_soon() -> None:
 async def test_a_question_that_is_none_is_refused(swapped: object) -> None:
     with pytest.raises(rlm.ValidationError, match="the question is a"):
         await rlm.count(cast("str", swapped), reports(3), judge=on_fire)
+
+
+async def test_a_label_that_should_mean_yes_and_that_nobody_gave_is_refused() -> None:
+    with pytest.raises(rlm.LabelsError, match="no record is labelled 'spma'") as caught:
+        await rlm.count("?", reports(3), judge=on_fire, labels={"r0": "spam"}, positive="spma")
+    assert "'spam'" in str(caught.value)
+
+
+async def test_labels_may_be_truth_values_and_ids_numbers() -> None:
+    labels = cast("dict[str, str]", {1: True, "2": 0})
+    outcome = await rlm.count("?", [("1", "calm"), ("2", "fire")], judge=on_fire, labels=labels)
+    assert list(tally(outcome).matched_ids) == ["1"]
+
+
+async def test_an_empty_set_of_labels_is_said_and_not_ranked_around() -> None:
+    with pytest.raises(rlm.LabelsError, match="holds no label"):
+        await rlm.count("?", reports(3), encoder=Letters(), labels={}, cache=False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"model": 5}, {"judge": 5}, {"caps": {}}, {"run": b"x"}, {"terms": (1,)}, {"terms": ("",)}],
+)
+async def test_an_option_of_another_kind_is_refused_with_its_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(rlm.ValidationError, match=next(iter(wrong))):
+        await rlm.count("?", reports(3), **wrong)
