@@ -52,6 +52,7 @@ class Calls:
         concurrency: int = 16,
         count_tokens: TokenCounter = estimate,
     ) -> None:
+        self._allowance = allowance
         self._room = _Room(allowance)
         self.emit = emit
         self.clock = clock or SystemClock()
@@ -76,7 +77,7 @@ class Calls:
 
         Raises:
             ModelError: the request failed for good; RetriesExhausted names the attempts.
-            Halted: a bound left no room; nothing was sent.
+            Halted: a bound left no room, or the deadline came between two tries.
         """
         key = call_key(model.info, request, ordinal)
         log = CallLog(self.emit, self.clock, key=key, model=model.info.spec, role=role, node=node)
@@ -141,7 +142,9 @@ class Calls:
         found = self._endpoints.get(info)
         if found is None:
             cap = min(self._concurrency, info.max_concurrency or self._concurrency)
-            found = self._endpoints[info] = Endpoint(cap=cap, retry=self._retry, clock=self.clock)
+            found = self._endpoints[info] = Endpoint(
+                cap=cap, retry=self._retry, clock=self.clock, allowance=self._allowance
+            )
         return found
 
 
@@ -278,6 +281,8 @@ class _Payment:
             return
         if charge:
             self._room.settle(self._reservation, None, None)
+        elif self._sent:  # it cost nothing, and was a call
+            self._room.settle(self._reservation, 0, Decimal(0))
         else:
             self._room.release(self._reservation)
         self._reservation = None

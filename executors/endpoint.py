@@ -21,6 +21,7 @@ from executors.errors import (
     ServerFault,
     ValidationError,
 )
+from executors.gate.allowance import Allowance
 from executors.slots import Slots
 
 __all__ = ["Endpoint", "OnRetry", "RetryPolicy"]
@@ -73,10 +74,17 @@ class Endpoint:
     Args:
         cap: calls in flight; a call that waits for its next try is not in flight.
         random: where jitter comes from.
+        allowance: whose deadline ends each wait; None knows no deadline.
     """
 
     def __init__(
-        self, *, cap: int, retry: RetryPolicy, clock: Clock, random: Random | None = None
+        self,
+        *,
+        cap: int,
+        retry: RetryPolicy,
+        clock: Clock,
+        random: Random | None = None,
+        allowance: Allowance | None = None,
     ) -> None:
         if cap < 1:
             raise ValidationError(f"cap={cap!r} lets no call through", hint="give 1 or more")
@@ -84,6 +92,7 @@ class Endpoint:
         self._retry = retry
         self._clock = clock
         self._random = random or Random()
+        self._allowance = allowance
         self._closed_until = float("-inf")
         """Before this time nobody sends: the server asked for it."""
         self._closed_where: str | None = None
@@ -94,6 +103,7 @@ class Endpoint:
         Raises:
             RetriesExhausted: more than one try failed, the last one in a way that could pass.
             ModelError: the only try failed, or one in a way that no other try can pass.
+            Halted: the run's deadline came before the next try.
         """
         tries = sent = 0
         started = self._clock.monotonic()
@@ -118,17 +128,34 @@ class Endpoint:
                 self._slots.widen()
                 return value, sent + 1
             await on_retry(tries, failed, wait)
-            await self._clock.sleep(wait)
+            await self._sleep(wait)
 
     async def _enter(self, started: float, *, again: bool) -> None:
         """Return with a slot, and not while the server wants to be left alone."""
-        await self._slots.take(again=again)
+        await self._take(again=again)
         while (closed := self._closed_until - (now := self._clock.monotonic())) > 0:
             self._slots.give()
             if now + closed > started + self._retry.seconds:
                 raise self._still_closed(closed)
-            await self._clock.sleep(closed)
-            await self._slots.take(again=again)
+            await self._sleep(closed)
+            await self._take(again=again)
+
+    async def _take(self, *, again: bool) -> None:
+        """Wait for a slot; one that comes after the deadline is given back.
+
+        Those who hold the slots end by themselves, each within the total bound of its call.
+        """
+        await self._slots.take(again=again)
+        if self._allowance is not None and self._allowance.seconds_left() <= 0:
+            self._slots.give()
+            raise self._allowance.out_of_time()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, at most until the deadline."""
+        left = float("inf") if self._allowance is None else self._allowance.seconds_left()
+        await self._clock.sleep(min(seconds, left))
+        if self._allowance is not None and seconds >= left:
+            raise self._allowance.out_of_time()
 
     def _wait_after(self, error: ModelError, tries: int, started: float) -> float | None:
         """Return how long to wait after a failure; None when this was the last try."""

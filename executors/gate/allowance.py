@@ -1,9 +1,13 @@
 """What a run may still spend: reserve the worst case in one step, settle with what was used.
 
-Definitions. The wall clock runs from the first reservation and does not stop for pauses. One
-logical call counts once, however many attempts it took; its tokens and cost are those of the
-answer. A call whose usage the server did not report is charged its whole reservation. An unknown
-price draws nothing on the USD bound, and the run is marked unpriced by whoever folds its events.
+Definitions. The wall clock runs from the first reservation and does not stop for pauses. At its
+end, the deadline, no request leaves any more and every wait for a next try ends in a halt; what is
+in flight may still be answered, within the total bound of its own call, since it may be billed
+anyway. One logical call counts once, however many attempts it took, and also where it failed: so
+the requests of a run are at most `calls` times the tries of a call. Its tokens and cost are those
+of the answer; a failure that cannot have been billed has none. A call whose usage the server did
+not report is charged its whole reservation. An unknown price draws nothing on the USD bound, and
+the run is marked unpriced by whoever folds its events.
 """
 
 from __future__ import annotations
@@ -83,6 +87,14 @@ class Allowance(Protocol):
         """Give a reservation back: the call never left."""
         ...
 
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline, 0.0 from there on."""
+        ...
+
+    def out_of_time(self) -> Halted:
+        """Return what is raised where the deadline ends a wait."""
+        ...
+
 
 class CapsAllowance:
     """The default: caps kept in memory, for one run in one process."""
@@ -132,6 +144,15 @@ class CapsAllowance:
         with self._lock:
             self._let_go(reservation)
 
+    def seconds_left(self) -> float:
+        """See `Allowance.seconds_left`; all of them before the first reservation."""
+        started = self._started
+        gone = 0.0 if started is None else self._clock.monotonic() - started
+        return max(0.0, float(self.caps.seconds) - gone)
+
+    def out_of_time(self) -> Halted:
+        return self._halted("seconds", f"{self.caps.seconds:g} s")
+
     def _let_go(self, reservation: Reservation) -> None:
         if not reservation.open:
             raise ValidationError("a reservation is settled or released once, not twice")
@@ -141,14 +162,13 @@ class CapsAllowance:
         self._held_usd -= reservation.estimate.usd or 0
 
     def _obstacle(self, estimate: Estimate) -> Full | None:
-        now = self._clock.monotonic()
         if self._started is None:
-            self._started = now
+            self._started = self._clock.monotonic()
         caps = self.caps
         if self._overrun is not None:
             return Full(halted=self._overrun, final=True)
-        if now - self._started >= caps.seconds:
-            return Full(halted=self._halted("seconds", f"{caps.seconds:g} s"), final=True)
+        if self.seconds_left() <= 0:
+            return Full(halted=self.out_of_time(), final=True)
         if estimate.calls and self._calls + self._held_calls + estimate.calls > caps.calls:
             final = self._calls + estimate.calls > caps.calls
             return Full(halted=self._halted("calls", f"{caps.calls:,}"), final=final)

@@ -24,7 +24,7 @@ from executors.errors import (
 from executors.events import CallFailed, CallFinished, CallStarted, Warned
 from executors.gate.allowance import Caps
 from executors.messages import ModelReply
-from executors.models.scripted import ScriptedModel
+from executors.models.fakes.scripted import ScriptedModel
 from executors.usage import Usage
 from tests.executors.asks import ask
 from tests.executors.benches import NODE, NOTHING, Bench, reply, reserve_of
@@ -88,7 +88,7 @@ async def test_a_call_that_cost_nothing_makes_room_for_one_that_waits() -> None:
         group.start_soon(refused)
         await anyio.lowlevel.checkpoint()
         group.start_soon(bench.ask, ask("item 1"))
-    assert bench.spent()[:2] == (1, 1)
+    assert bench.spent()[:2] == (2, 1)  # the refused one was a call, and cost nothing
 
 
 async def test_the_money_of_a_priced_model_is_reserved_at_its_worst() -> None:

@@ -136,11 +136,11 @@ async def test_a_failure_is_not_remembered_beyond_its_flight() -> None:
 
 
 # ---------------------------------------------------------------- failures and what they cost
-async def test_a_call_that_was_never_billed_gives_its_reservation_back() -> None:
+async def test_a_call_that_was_never_billed_costs_nothing_and_counts_as_a_call() -> None:
     bench = Bench(lambda _: RateLimited("429"), attempts=3)
     with pytest.raises(RetriesExhausted):
         await bench.ask()
-    assert bench.spent() == NOTHING
+    assert bench.spent() == (1, 0, Decimal(0))
     assert bench.held() == NOTHING
     assert bench.kinds() == ["call_started", "retried", "retried", "call_failed"]
 
