@@ -8,6 +8,7 @@ columns     which columns are the id and the text
 intake      from a row to a record
 rows        sources made of rows
 origin      bytes of files and standard input, unpacked
+piped       pipes and descriptors, read but once
 lines       physical lines, split at line feeds alone, decoded strictly first
 folder      files below a folder, or of a pattern
 tables      files of rows: `jsonl` and `json_array` over `json_rows`, `delimited`, `plain`

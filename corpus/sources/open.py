@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast, get_args
 
@@ -19,6 +20,7 @@ from corpus.sources.mail import open_mail
 from corpus.sources.memory import AsyncMemorySource, Item, MemorySource, Opener
 from corpus.sources.options import FORMATS, Format, ReadOptions
 from corpus.sources.origin import FileOrigin, Origin, StreamOrigin, standard_input
+from corpus.sources.piped import piped
 from corpus.sources.sql import Connection, open_connection, open_sqlite
 from corpus.sources.tables import open_table, open_tables
 from executors.errors import SourceError, ValidationError
@@ -99,6 +101,8 @@ def _require_format(told: str | None) -> Format | None:
 def _open_path(path: str, options: ReadOptions) -> Source:
     if path == "-":
         return _open_stream(standard_input(), options)
+    if (stream := piped(path)) is not None:
+        return _open_stream(stream, options)
     if is_pattern(path) or Path(path).is_dir():
         return _open_folder(Folder(path), options)
     if not Path(path).exists():
@@ -128,7 +132,10 @@ def _open_file(origin: FileOrigin, options: ReadOptions) -> Source:
 
 def _open_stream(origin: StreamOrigin, options: ReadOptions) -> Source:
     options.refuse_query("a stream is no database")
-    format_ = options.format or detect_format("-", origin.head(_SNIFFED))
+    head = origin.head(_SNIFFED)
+    format_ = options.format or format_by_name(origin.path) or detect_format("-", head)
+    # What a pipe is called may tell nothing, and nobody should have to ask again.
+    options = replace(options, format=format_)
     if format_ in ROWS:
         return open_table(origin, options)
     if format_ == "mail":

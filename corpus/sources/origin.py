@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 __all__ = [
+    "BUFFER",
     "FileOrigin",
     "Origin",
     "StreamOrigin",
+    "cannot_open",
     "copied",
     "standard_input",
     "unpacked",
@@ -29,7 +31,7 @@ __all__ = [
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-_BUFFER = 1 << 18
+BUFFER = 1 << 18
 _READ = 1 << 16
 
 
@@ -56,7 +58,7 @@ class Origin(Protocol):
 
 
 class FileOrigin:
-    """A file; gzip and zstd are unpacked whatever the file is called."""
+    """A regular file; gzip and zstd are unpacked whatever the file is called."""
 
     __slots__ = ("name", "path")
 
@@ -72,16 +74,16 @@ class FileOrigin:
     def open(self) -> BinaryIO:
         """Return the unpacked bytes from the start."""
         try:
-            raw = Path(self.path).open("rb", buffering=_BUFFER)  # noqa: SIM115 - the caller closes it
+            raw = Path(self.path).open("rb", buffering=BUFFER)  # noqa: SIM115 - the caller closes it
         except OSError as error:
-            raise _cannot_open(self.path, error) from error
+            raise cannot_open(self.path, error) from error
         return unpacked(raw)
 
 
 class StreamOrigin:
     """A stream that can be read once; its head is kept for whoever looks before reading."""
 
-    __slots__ = ("_head", "_opened", "_raw", "_stream", "name", "path")
+    __slots__ = ("__weakref__", "_head", "_opened", "_raw", "_stream", "name", "path")
 
     def __init__(self, stream: BinaryIO, *, name: str, path: str = "-") -> None:
         self.name = name
@@ -109,13 +111,13 @@ class StreamOrigin:
             raise SourceError(f"{self.name} can be read but once", hint="store it in a file first")
         self._opened = True
         return cast(
-            BinaryIO, io.BufferedReader(_Chained(self._head, self._unpacked()), buffer_size=_BUFFER)
+            BinaryIO, io.BufferedReader(_Chained(self._head, self._unpacked()), buffer_size=BUFFER)
         )
 
     def _unpacked(self) -> BinaryIO:
         if self._stream is None:
             chained = _Chained(_magic(self._raw), self._raw)
-            buffered = io.BufferedReader(chained, buffer_size=_BUFFER)
+            buffered = io.BufferedReader(chained, buffer_size=BUFFER)
             self._stream = unpacked(cast(BinaryIO, buffered))
         return self._stream
 
@@ -124,7 +126,15 @@ _piped: dict[int, StreamOrigin] = {}
 
 
 def standard_input() -> StreamOrigin:
-    """Return what is piped in; it stays open. Asked for twice it is the same, and read but once."""
+    """Return what is piped in; it stays open. Asked for twice it is the same, and read but once.
+
+    Raises:
+        SourceError: it is closed.
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        raise SourceError(
+            "standard input is closed", hint="pipe records in, or name a file instead of '-'"
+        )
     stream = sys.stdin.buffer
     return _piped.setdefault(id(stream), StreamOrigin(stream, name="stdin"))
 
@@ -141,9 +151,9 @@ def unpacked(raw: BinaryIO) -> BinaryIO:
     """Return a stream of what `raw` holds, unpacked when its first bytes say that it is packed."""
     start = cast(io.BufferedReader, raw).peek(4)[:4]
     if start[:2] == _GZIP:
-        return cast(BinaryIO, io.BufferedReader(_Gzip(raw), buffer_size=_BUFFER))
+        return cast(BinaryIO, io.BufferedReader(_Gzip(raw), buffer_size=BUFFER))
     if start == _ZSTD or (start[1:] == _ZSTD_SKIPPABLE and start[0] >> 4 == 5):
-        return cast(BinaryIO, io.BufferedReader(_Zstd(raw), buffer_size=_BUFFER))
+        return cast(BinaryIO, io.BufferedReader(_Zstd(raw), buffer_size=BUFFER))
     return raw
 
 
@@ -170,7 +180,8 @@ def copied(chunk: bytes, buffer: WriteableBuffer) -> int:
     return taken
 
 
-def _cannot_open(path: str, error: OSError) -> SourceError:
+def cannot_open(path: str, error: OSError) -> SourceError:
+    """Return the error that says why a path cannot be opened."""
     return SourceError(
         f"cannot open {path!r}: {error.strerror or error}",
         hint="check the path and its permissions",
