@@ -12,31 +12,18 @@ from numpy.typing import NDArray
 from corpus.events import WindowFinished
 from corpus.judges.base import Judge, Window
 from corpus.ledger import Ledger
+from corpus.patience import Patience
+from corpus.reasons import Reasons
 from corpus.spool import Spool
 from corpus.verdicts import Unresolved, Verdict
 from corpus.windows import Cut, windows
 from executors.clock import Clock
 from executors.engine.local import Done, Failed, Result, pull
-from executors.errors import (
-    AuthError,
-    ConnectFault,
-    Halted,
-    InternalError,
-    ModelError,
-    ModelUnusable,
-    RequestRejected,
-    RetriesExhausted,
-    RlmError,
-)
+from executors.errors import Halted, InternalError, RlmError, UsageError
 from executors.events import Emit
 from executors.ids import NodeId, child_of
 
 __all__ = ["Scan", "Span", "distinct", "scan"]
-
-# Windows in a row whose calls failed, after all their tries, before a scan gives the model up.
-_PATIENCE = 50
-# The same where nobody listens at the address at all.
-_NOBODY = 3
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
@@ -73,14 +60,17 @@ async def scan(
     Raises:
         Halted: a bound was reached, or the model cannot serve (ModelUnusable); the ledger holds
             all that was judged until then.
+        UsageError: the judge says that it cannot work as it was asked to.
     """
     todo = distinct(spool)
     span = span or _no_span
+    patience, reasons = Patience(plan.cap), Reasons()
     for pass_index in range(plan.passes):
         here = child_of(node, pass_index)
         source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
-        patience = max(_PATIENCE, 4 * plan.cap)
-        settle = _Settle(ledger, node=here, emit=emit, clock=clock, patience=patience)
+        settle = _Settle(
+            ledger, node=here, emit=emit, clock=clock, patience=patience, reasons=reasons
+        )
         with span(here, f"pass {pass_index + 1} of {plan.passes}"):
             await pull(source, judge.judge, cap=plan.cap, settle=settle)
 
@@ -106,10 +96,11 @@ class _Settle:
         node: NodeId,
         emit: Emit,
         clock: Clock,
-        patience: int,
+        patience: Patience,
+        reasons: Reasons,
     ) -> None:
         self._patience = patience
-        self._in_a_row = 0
+        self._reasons = reasons
         self._ledger = ledger
         self._node = node
         self._emit = emit
@@ -123,7 +114,7 @@ class _Settle:
             case Done():
                 self._take(window, result.value)
             case Failed():
-                if isinstance(result.error, InternalError):
+                if isinstance(result.error, InternalError | UsageError):
                     raise result.error
                 error = self._fail(window, result.error)
         left = self._ledger.unresolved - before
@@ -139,20 +130,7 @@ class _Settle:
                 first=window.items[0].name if left else None,
             )
         )
-        self._weigh(result)
-
-    def _weigh(self, result: Result[Window, Sequence[Verdict]]) -> None:
-        """Raise once calls fail in a row for a cause that the next call will share."""
-        error = result.error if isinstance(result, Failed) else None
-        if not isinstance(error, ModelError) or isinstance(error, RequestRejected):
-            # A rejected request speaks of its own items alone.
-            self._in_a_row = 0 if error is None else self._in_a_row
-            return
-        self._in_a_row += 1
-        cause = error.last if isinstance(error, RetriesExhausted) else error
-        nobody = isinstance(cause, ConnectFault) and self._in_a_row >= _NOBODY
-        if nobody or isinstance(cause, AuthError) or self._in_a_row >= self._patience:
-            raise ModelUnusable(last=cause, failures=self._in_a_row)
+        self._patience.weigh(result.error if isinstance(result, Failed) else None)
 
     def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
         if len(verdicts) != len(window.items):
@@ -165,12 +143,10 @@ class _Settle:
     def _fail(self, window: Window, error: Exception) -> str:
         if isinstance(error, Halted):
             reason = f"never judged: {error.what}"
-        elif isinstance(error, RetriesExhausted):
-            reason = f"the call failed after all its tries: {error.last.code}"
         elif isinstance(error, RlmError):
-            reason = f"the call failed: {error.code}"
+            reason = self._reasons.call_failed(error)
         else:
-            reason = f"the judge raised {type(error).__name__}"
+            reason = self._reasons.told(f"the judge raised {type(error).__name__}", str(error))
         for part in window.items:
             self._ledger.add(part, window.pass_index, Unresolved(reason=reason))
         return error.code if isinstance(error, RlmError) else type(error).__name__

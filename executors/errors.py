@@ -25,6 +25,7 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   ├── RetriesExhausted    the last of all tries failed; .last holds its error
 │   ├── MalformedReply      a 200 that is not what the protocol promises
 │   └── PromptCut           the server counted fewer tokens than the prompt has words
+├── OutputError             the world's: what came out cannot be written where it was wanted (exit 4)
 ├── Halted                  a control signal: a bound said stop; names bound and scope
 │   └── ModelUnusable       the model cannot serve this run at all; .last holds its error
 └── InternalError           ours: please report
@@ -53,6 +54,7 @@ __all__ = [
     "ModelError",
     "ModelUnusable",
     "NotEncodable",
+    "OutputError",
     "PromptCut",
     "RateLimited",
     "RequestRejected",
@@ -338,6 +340,13 @@ class PromptCut(ModelError):
 
     code = "prompt-cut"
     maybe_paid = True
+
+
+class OutputError(RlmError):
+    """What came out cannot be written where it was wanted: a full disk, a folder that went away."""
+
+    code = "output"
+    fault = "world"
 
 
 class Halted(RlmError):

@@ -3,9 +3,9 @@
 Layout:
 
 - `counting`: the front for `count` and `count_sync`; `options` checks, `counted` is one run
-- `judging` `teaching` `labels`: which judge, and how labels teach the encoder's head
-- `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
-- `runs` `outputs`: where runs live, and results as files
+- `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
+- `outcome` `receipts` `events` `run_log`: how a run ends, and the fold that says what it did and cost
+- `runs` `outputs` `summary`: where runs live, and results as files
 - `cli` `render`: the command line, and what people see
 - `testing`: public fakes, among them a scripted model and a fake server on loopback
 - `_siblings`: refuses foreign packages that hide ours; runs before anything else
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         ModelError,
         ModelUnusable,
         NotEncodable,
+        OutputError,
         PromptCut,
         RateLimited,
         RequestRejected,
@@ -60,13 +61,13 @@ if TYPE_CHECKING:
     from executors.gate.allowance import Caps
     from executors.messages import Message, ModelReply, ModelRequest
     from executors.models.base import Model, ModelInfo
-    from executors.models.openai import OpenAIModel
+    from executors.models.openai.model import OpenAIModel
     from executors.models.prices import Price, PriceTable
     from executors.secrets import Secret
     from executors.usage import Usage
     from rlm.corpora import Corpus, open_corpus
     from rlm.counting import CountOutcome, count, count_sync
-    from rlm.label_file import read_labels
+    from rlm.labelling.file import read_labels
     from rlm.labels import Label
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts import NodeReceipt, Receipts, Totals
@@ -107,6 +108,7 @@ __all__ = [
     "NotEncodable",
     "OneOf",
     "OpenAIModel",
+    "OutputError",
     "Price",
     "PriceTable",
     "PromptCut",
@@ -178,8 +180,9 @@ _HOMES = {
     "ModelUnusable": "executors.errors",
     "NodeReceipt": "rlm.receipts",
     "NotEncodable": "executors.errors",
+    "OutputError": "executors.errors",
     "OneOf": "corpus.questions",
-    "OpenAIModel": "executors.models.openai",
+    "OpenAIModel": "executors.models.openai.model",
     "Price": "executors.models.prices",
     "PriceTable": "executors.models.prices",
     "PromptCut": "executors.errors",
@@ -210,7 +213,7 @@ _HOMES = {
     "count_sync": "rlm.counting",
     "load_result": "rlm.runs",
     "open_corpus": "rlm.corpora",
-    "read_labels": "rlm.label_file",
+    "read_labels": "rlm.labelling.file",
 }
 
 

@@ -14,7 +14,7 @@ from corpus.sources import SourceLike
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
-from executors.models.encoder import Encoder
+from executors.models.encoders.load import Encoder
 from executors.models.prices import PriceList
 from rlm.corpora import Corpus
 from rlm.counted import CountRun

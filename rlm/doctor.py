@@ -150,7 +150,7 @@ def _extra(extra: Extra) -> Finding:
 
 
 def _cache() -> Finding:
-    from executors.models.embedding_cache import default_cache_path  # numpy
+    from executors.models.encoders.cache import default_cache_path  # numpy
 
     path = default_cache_path()
     try:

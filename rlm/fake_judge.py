@@ -15,8 +15,8 @@ import orjson
 from corpus.prompts import read_items
 from executors.errors import ServerFault
 from executors.messages import Message, ModelReply, ModelRequest, StopReason
-from executors.models.fake_acts import Act, Completion, Received, Reply
-from executors.models.scripted import Turn
+from executors.models.fakes.acts import Act, Completion, Received, Reply
+from executors.models.fakes.scripted import Turn
 from executors.usage import Usage
 
 __all__ = ["Decide", "Fault", "Faults", "judge_script", "judge_server"]

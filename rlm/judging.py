@@ -20,7 +20,7 @@ from executors.models.registry import is_encoder, resolve_model
 from rlm.options import CountOptions
 
 if TYPE_CHECKING:
-    from executors.models.encoder import Encoder
+    from executors.models.encoders.load import Encoder
 
 __all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "plan_judge"]
 
@@ -135,8 +135,8 @@ def _rule(options: CountOptions, question: Question) -> Ruling:
 
 def _encoding(options: CountOptions) -> Encoding:
     # numpy and the encoder's run time load only where an encoder judges.
-    from executors.models.embedding_cache import CachedEncoder, default_cache_path
-    from executors.models.encoder import load_encoder
+    from executors.models.encoders.cache import CachedEncoder, default_cache_path
+    from executors.models.encoders.load import load_encoder
 
     if isinstance(options.model, Model):
         raise ValidationError(

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from corpus.questions import NO, YES, OneOf, Question, YesNo, classes_of
 from corpus.spool import Spool
 from executors.errors import LabelsError
-from executors.models.encoder import Encoder
+from executors.models.encoders.load import Encoder
 
 __all__ = ["AskLabels", "Label", "LabelSetting", "Taught", "teach"]
 

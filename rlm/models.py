@@ -58,7 +58,7 @@ def _has_llama() -> bool:
 
 
 def _encoders() -> list[Choice]:
-    from executors.models.encoder import DEFAULT_ENCODER, ENCODERS  # numpy
+    from executors.models.encoders.load import DEFAULT_ENCODER, ENCODERS  # numpy
 
     return [
         Choice(
@@ -73,7 +73,7 @@ def _encoders() -> list[Choice]:
 
 
 def _weights() -> Choice:
-    from executors.models.weights import PACKAGED  # nothing heavy
+    from executors.models.local.weights import PACKAGED  # nothing heavy
 
     named = os.environ.get("RLM_GGUF")
     found = named or PACKAGED.find()

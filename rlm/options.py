@@ -16,7 +16,7 @@ from executors.errors import ValidationError
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
-from executors.models.encoder import Encoder
+from executors.models.encoders.load import Encoder
 from executors.models.prices import PriceList
 from rlm.labels import AskLabels, Label
 

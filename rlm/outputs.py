@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final, Literal, assert_never
 
 from corpus.results import Ranked, Ranking, Row, Tally
-from executors.errors import MissingExtra, UsageError, ValidationError
+from executors.errors import MissingExtra, OutputError, UsageError, ValidationError
 from rlm.formats import Fields, write_csv, write_jsonl, write_parquet
 from rlm.render.spreadsheet import CellGuard, restored
 
@@ -111,7 +111,7 @@ def write_result(
         on_rows: is told every few thousand rows how many more were written.
 
     Raises:
-        OSError: the disk is full, or the folder went away.
+        OutputError: the disk is full, or the folder went away; an older file is as it was.
     """
     tell = on_rows or _untold
     if isinstance(result, Tally):
@@ -163,17 +163,34 @@ def _untold(_: int) -> None:
 
 def _write(columns: tuple[str, ...], rows: Iterable[Fields], target: Target) -> Written:
     guard = CellGuard()
-    with _whole_or_not(target.path) as file:
-        match target.format:
-            case "csv":
-                count = write_csv(columns, rows, file, guard)
-            case "jsonl":
-                count = write_jsonl(rows, file)
-            case "parquet":
-                count = write_parquet(columns, rows, file, guard)
-            case _:
-                assert_never(target.format)
+    try:
+        with _whole_or_not(target.path) as file:
+            count = _format(columns, rows, target.format, file, guard)
+    except OSError as error:
+        raise OutputError(
+            f"the output {str(target.path)!r} cannot be written: {error.strerror or error}",
+            where="--out",
+            hint="make room, or name another place",
+        ) from error
     return Written(path=target.path, rows=count, formulas=guard.formulas, replaced=guard.replaced)
+
+
+def _format(
+    columns: tuple[str, ...],
+    rows: Iterable[Fields],
+    format_: Format,
+    file: IO[bytes],
+    guard: CellGuard,
+) -> int:
+    match format_:
+        case "csv":
+            return write_csv(columns, rows, file, guard)
+        case "jsonl":
+            return write_jsonl(rows, file)
+        case "parquet":
+            return write_parquet(columns, rows, file, guard)
+        case _:
+            assert_never(format_)
 
 
 def _check_place(target: Path) -> None:

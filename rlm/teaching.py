@@ -16,12 +16,12 @@ from corpus.questions import Question, classes_of
 from corpus.spool import Spool
 from executors.errors import LabelsError
 from rlm.corpora import Corpus
-from rlm.label_file import read_labels
+from rlm.labelling.file import read_labels
 from rlm.labels import Label, LabelSetting, Taught
 from rlm.options import CountOptions
 
 if TYPE_CHECKING:
-    from executors.models.encoder import Encoder
+    from executors.models.encoders.load import Encoder
 
 __all__ = ["Lesson", "gather_labels", "taught_judge"]
 

@@ -6,7 +6,7 @@ Nothing here reaches beyond loopback.
 from __future__ import annotations
 
 from executors.clock import VirtualClock
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Act,
     Close,
     Completion,
@@ -26,8 +26,8 @@ from executors.models.fake_acts import (
     silent,
     sse,
 )
-from executors.models.fake_server import FakeServer, Script
-from executors.models.scripted import ModelScript, ScriptedModel, ScriptExhausted
+from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted
+from executors.models.fakes.server import FakeServer, Script
 from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
 
 __all__ = [

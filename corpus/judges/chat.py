@@ -18,6 +18,7 @@ from corpus.judges.notes import Notes
 from corpus.judges.order import in_place, shown_order
 from corpus.prompts import PROMPTS_VERSION, ask_message, judge_system, messages
 from corpus.questions import OneOf, Question
+from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Unresolved, Verdict
 from executors.calls import Calls
@@ -78,6 +79,7 @@ class ChatJudge:
         self._model = model
         self._node = node
         self._emit = emit or calls.emit
+        self._reasons = Reasons()
         self._repair = repair
         self._temperature = temperature
         self._reply_tokens = reply_tokens
@@ -174,7 +176,7 @@ class ChatJudge:
         try:
             return await self._look(parts, tokens, notes, ordinal=ordinal, again=again)
         except ModelError as error:
-            reason = f"the call failed: {error.code}"
+            reason = self._reasons.call_failed(error)
         except Halted as halted:
             if not kept:
                 raise

@@ -19,7 +19,7 @@ from corpus.questions import YES, Question, YesNo
 from corpus.verdicts import Chosen, Matched, NotMatched, Verdict
 from corpus.windows import Readable
 from executors.ids import content_key
-from executors.models.encoder import Encoder
+from executors.models.encoders.load import Encoder
 
 __all__ = ["EncoderJudge", "cut_note", "is_longer", "rank"]
 

@@ -18,6 +18,7 @@ __all__ = [
     "SourceWarning",
     "SourceWarnings",
     "WarningCode",
+    "sound",
 ]
 
 OnBad = Literal["refuse", "skip"]
@@ -44,6 +45,7 @@ WarningCode = Literal[
     "quotes-inside",
     "renamed-ids",
     "replaced-bytes",
+    "run-directories",
     "short-rows",
     "torn-last-line",
     "unreadable-files",
@@ -67,11 +69,21 @@ _SENTENCES: dict[WarningCode, str] = {
     "quotes-inside": "field(s) with text after a closing quote, kept as written",
     "renamed-ids": "repeated or missing id(s), which were given a suffix",
     "replaced-bytes": "line(s) with bytes in no known encoding, which became U+FFFD",
+    "run-directories": "run director(ies) of ours passed over",
     "short-rows": "row(s) with fewer fields than the header",
     "torn-last-line": "torn last line(s), left out",
     "unreadable-files": "file(s) that could not be read, passed over",
 }
 assert set(_SENTENCES) == set(get_args(WarningCode))
+
+
+def sound(text: str) -> str:
+    """Return the text as UTF-8 can hold it: halves of surrogate pairs joined, else U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +101,12 @@ class SourceInfo:
     """Sentences that say what was decided: "id column 'id' (named so)"."""
     origins: tuple[str, ...] = ()
     """Paths that are read; empty for what lives in memory."""
+
+    def __post_init__(self) -> None:
+        # Names of files may hold any bytes; what is written down and shown cannot.
+        object.__setattr__(self, "name", sound(self.name))
+        object.__setattr__(self, "said", tuple(map(sound, self.said)))
+        object.__setattr__(self, "origins", tuple(map(sound, self.origins)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +140,7 @@ class SourceWarnings:
         self._counts[code] += count
         examples = self._examples.setdefault(code, [])
         if len(examples) < _EXAMPLES:
-            examples.append(f"{where}: {what}" if what else where)
+            examples.append(sound(f"{where}: {what}" if what else where))
 
     def clear(self) -> None:
         """Forget everything: the reading begins anew."""

@@ -10,7 +10,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from corpus.records import Record
-from corpus.sources.base import Complaints, SourceWarnings
+from corpus.sources.base import Complaints, SourceWarnings, sound
 from corpus.sources.columns import Columns
 
 __all__ = ["Intake", "encodable"]
@@ -20,14 +20,10 @@ _MISSING = object()
 
 def encodable(text: str, warnings: SourceWarnings, where: str) -> str:
     """Return the text with halves of surrogate pairs joined, or replaced by U+FFFD and counted."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        sound = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        if sound.count("\ufffd") > text.count("\ufffd"):
-            warnings.add("lone-surrogates", where)
-        return sound
-    return text
+    clean = sound(text)
+    if clean is not text and clean.count("\ufffd") > text.count("\ufffd"):
+        warnings.add("lone-surrogates", where)
+    return clean
 
 
 class Intake:

@@ -38,7 +38,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ASCII = bytes(range(128))
-_WIDE_HEAD = 16  # bytes: eight characters, of a header or of an opening bracket and a name
+_WIDE_HEAD = 4_096  # bytes
+_LATIN_HEAD = 16  # bytes: eight characters, of a header or of an opening bracket and a name
 
 
 def require_encoding(encoding: str | None) -> str | None:
@@ -51,8 +52,10 @@ def require_encoding(encoding: str | None) -> str | None:
         return None
     try:
         name = codecs.lookup(encoding).name
-        b"".decode(name)
-    except LookupError as error:
+        # A sentence, since some codecs fail only where there is something to decode.
+        "a, b".encode(name).decode(name).encode("utf-8")
+        _ASCII.decode(name, "replace")
+    except (LookupError, ValueError) as error:
         raise ValidationError(
             f"unknown encoding {encoding!r}",
             hint="name one as in 'utf-8', 'utf-16', 'cp1252', 'latin-1', 'shift_jis'",
@@ -176,14 +179,33 @@ def _wide(head: bytes) -> str | None:
 
 
 def _unmarked_utf16(head: bytes) -> str | None:
-    even, odd = head[0::2], head[1::2]
+    even, odd = head[0:_LATIN_HEAD:2], head[1:_LATIN_HEAD:2]
     if len(odd) < 2:
         return None
     if not any(odd) and all(even):
         return "utf-16-le"
     if not any(even) and all(odd):
         return "utf-16-be"
+    return None if 0 not in head or _is_like(head, "utf-8") else _other_script(head)
+
+
+def _other_script(head: bytes) -> str | None:
+    """Tell UTF-16 of other scripts: NUL stands beside ASCII alone, on one side of it."""
+    even, odd = head[0::2], head[1::2]
+    for encoding, high, low in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        beside = [letter for nul, letter in zip(high, low, strict=False) if nul == 0]
+        if 0 not in low and all(letter < 128 for letter in beside) and _is_like(head, encoding):
+            return encoding
     return None
+
+
+def _is_like(head: bytes, encoding: str) -> bool:
+    """Whether the first bytes of a file are sound in an encoding."""
+    try:
+        codecs.getincrementaldecoder(encoding)("strict").decode(head, final=False)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_transparent(encoding: str) -> bool:

@@ -8,6 +8,7 @@ from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
+from pathlib import PurePath
 from typing import BinaryIO, TypeAlias
 
 from corpus.sources.base import Complaints, SourceInfo, SourceWarnings
@@ -93,8 +94,13 @@ def _messages(origin: Origin) -> Iterator[tuple[str, int | None, bytes]]:
         first = stream.readline()
         if first.startswith(b"From "):
             yield from _mailbox(stream, origin.name)
-        else:
+        elif first or not _is_mailbox(origin.path):
             yield origin.name, None, first + stream.read()
+
+
+def _is_mailbox(path: str) -> bool:
+    """Whether an empty file is a mailbox without mail; else it is an empty message."""
+    return path == "-" or ".mbox" in PurePath(path.casefold()).suffixes
 
 
 def _mailbox(stream: BinaryIO, name: str) -> Iterator[tuple[str, int, bytes]]:

@@ -95,7 +95,7 @@ class _Maker:
         return Record(
             id=encodable(id_, self.warnings, where),
             text=encodable(text, self.warnings, where),
-            where=where,
+            where=encodable(where, self.warnings, where),
         )
 
 

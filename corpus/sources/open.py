@@ -15,6 +15,7 @@ from corpus.sources.files import FileRecords
 from corpus.sources.folder import Folder, is_pattern
 from corpus.sources.formats import ROWS, detect_format, format_by_name
 from corpus.sources.frames import Frame, frame_of, open_frame
+from corpus.sources.intake import encodable
 from corpus.sources.lines import require_encoding
 from corpus.sources.mail import open_mail
 from corpus.sources.memory import AsyncMemorySource, Item, MemorySource, Opener
@@ -127,7 +128,12 @@ def _open_file(origin: FileOrigin, options: ReadOptions) -> Source:
     options.refuse_query(f"{origin.path!r} is no database")
     if format_ in ROWS:
         return open_table(origin, options)
-    return _open_files(origin.path, lambda _: (origin,), format_, options, single=True)
+
+    def files(warnings: SourceWarnings) -> Iterable[Origin]:
+        encodable(Path(origin.path).name, warnings, origin.name)
+        return (origin,)
+
+    return _open_files(origin.path, files, format_, options, single=True)
 
 
 def _open_stream(origin: StreamOrigin, options: ReadOptions) -> Source:

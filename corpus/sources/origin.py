@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
+from corpus.sources.base import sound
 from executors.errors import SourceError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class FileOrigin:
 
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         self.path = str(path)
-        self.name = Path(path).name if name is None else name
+        self.name = sound(Path(path).name if name is None else name)
 
     def head(self, size: int) -> bytes:
         """Return the first bytes, unpacked."""
@@ -86,7 +87,7 @@ class StreamOrigin:
     __slots__ = ("__weakref__", "_head", "_opened", "_raw", "_stream", "name", "path")
 
     def __init__(self, stream: BinaryIO, *, name: str, path: str = "-") -> None:
-        self.name = name
+        self.name = sound(name)
         self.path = path
         self._raw = stream
         self._stream: BinaryIO | None = None

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from executors.errors import ConfigError
 from executors.models.base import Model
-from executors.models.origins import OPENAI_URL, checked_base_url, origin_of
+from executors.models.wire.origins import OPENAI_URL, checked_base_url, origin_of
 from executors.secrets import Secret, scrub
 
 if TYPE_CHECKING:
     import httpx
 
-    from executors.models.exchange import Bounds
+    from executors.models.wire.exchange import Bounds
 
 __all__ = ["Provider", "is_encoder", "known_providers", "resolve_model"]
 
@@ -107,7 +107,7 @@ def resolve_model(
     if provider == "local":
         _needs_no_key(spec, key_env)
         # Loads native code and weights: only who names it pays.
-        from executors.models.local import LocalModel
+        from executors.models.local.model import LocalModel
 
         return LocalModel(rest or None, environ=environ)
     if provider == "openai":
@@ -119,7 +119,7 @@ def resolve_model(
     if not name:
         raise ConfigError(f"the model spec {_shown(spec)} names no model", hint=_choices())
     # Brings the HTTP stack, which an encoder or a rule never needs.
-    from executors.models.openai import OpenAIModel
+    from executors.models.openai.model import OpenAIModel
 
     return OpenAIModel(
         name,

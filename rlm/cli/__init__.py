@@ -8,6 +8,9 @@ doctor    rlm doctor
 models    rlm models
 watch     what is told while a run goes on
 exits     exit codes
+faults    how an error is said
+interrupt signals that end a run
+streams   standard streams that may be closed or full
 """
 
 from rlm.cli.app import main

@@ -7,30 +7,30 @@ becomes one line and a way to report it. Heavy modules load inside the commands 
 from __future__ import annotations
 
 import io
-import os
+import signal
 import sys
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Annotated, cast
+from contextlib import nullcontext
+from typing import Annotated
 
 import typer
 
-from executors.errors import RlmError
-from executors.secrets import scrub
+from executors.errors import OutputError, RlmError, UsageError
 from rlm._version import __version__
-from rlm.cli.count import count
+from rlm.cli.count import EXAMPLES, count
 from rlm.cli.doctor import doctor
 from rlm.cli.exits import Exit, exit_of
+from rlm.cli.faults import say_error, unexpected
+from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
 from rlm.cli.show import show
-from rlm.render.lines import Line, Piece, line, write_lines
-from rlm.render.safe import plain
+from rlm.cli.streams import own_streams
+from rlm.render.lines import line, write_lines
 
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-# Of a message that nobody wrote for people; it may hold a whole record.
-_UNEXPECTED_WIDTH = 300
+_COMMANDS = ("count", "show", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -43,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(short_help="Count the records that match a question.")(count)
+app.command(short_help="Count the records that match a question.", epilog=EXAMPLES)(count)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.command(short_help="Say what is installed, and whether a model answers.")(doctor)
 app.command(short_help="Say how to name a model, and which are here.")(models)
@@ -73,34 +73,47 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code.
 
     Args:
-        args: without the program's name; None takes those of the process.
+        args: without the program's name; None takes those of the process, and its streams and
+            signals too.
     """
     given = list(sys.argv[1:] if args is None else args)
-    debug = _DEBUG in given[: given.index("--")] if "--" in given else _DEBUG in given
+    options = given[: given.index("--")] if "--" in given else given
+    debug, as_json = _DEBUG in options, "--json" in options
     if debug:
         given.remove(_DEBUG)
     else:
-        sys.excepthook = _say_unexpected
-    _accept_any_text()
+        sys.excepthook = unexpected(debug=_DEBUG, as_json=as_json)
+    with ending_like_ctrl_c() if args is None else nullcontext():
+        try:
+            if args is None:
+                own_streams()
+            _accept_any_text()
+            code = _run(given, as_json=as_json)
+            sys.stdout.flush()
+            return code
+        except RlmError as error:
+            if debug:
+                sys.excepthook(type(error), error, error.__traceback__)
+            return _failed(error, as_json=as_json)
+        except KeyboardInterrupt:
+            by = stopped_by()
+            said = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
+            write_lines([line(said)], sys.stderr)
+            return 128 + by
+        except BrokenPipeError:
+            return Exit.PIPE_CLOSED
+
+
+def _failed(error: RlmError, *, as_json: bool) -> int:
     try:
-        code = _run(given)
+        say_error(error, as_json=as_json)
         sys.stdout.flush()
-        return code
-    except RlmError as error:
-        if debug:
-            sys.excepthook(type(error), error, error.__traceback__)
-        _say_error(error)
-        return exit_of(error)
-    except KeyboardInterrupt:
-        _say([line("stopped")])
-        return Exit.STOPPED
-    except BrokenPipeError:
-        # Nobody reads any more; what Python flushes at its end must have somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.PIPE_CLOSED
+    except (BrokenPipeError, OutputError):
+        pass  # nobody reads the JSON; why it ended was said
+    return exit_of(error)
 
 
-def _run(args: list[str]) -> int:
+def _run(args: list[str], *, as_json: bool) -> int:
     # Not `command.main`: it would turn a closed pipe and Ctrl-C into codes of its own.
     command = typer.main.get_command(app)
     try:
@@ -109,49 +122,17 @@ def _run(args: list[str]) -> int:
     except typer.Exit as wanted:
         return wanted.exit_code
     except typer.TyperException as error:
-        _say_usage(error)
+        say_error(_usage(error, args), as_json=as_json)
         return Exit.USAGE
     return code if isinstance(code, int) else Exit.DONE
 
 
-def _say(lines: list[Line]) -> None:
-    write_lines(lines, sys.stderr)
-
-
-def _say_error(error: RlmError) -> None:
-    first, *rest = [plain(scrub(text)) for text in (error.what, error.where, error.hint) if text]
-    _say([line(Piece("rlm: ", "bad"), first), *(line(f"  {text}") for text in rest)])
-
-
-def _say_usage(error: typer.TyperException) -> None:
+def _usage(error: typer.TyperException, args: list[str]) -> UsageError:
     path: object = getattr(getattr(error, "ctx", None), "command_path", "rlm")
-    message = plain(error.format_message()) or "nothing was asked for"
-    _say([line(Piece("rlm: ", "bad"), message), line(f"  see: {path} --help")])
-
-
-def _say_unexpected(
-    _kind: type[BaseException], error: BaseException, _trace: TracebackType | None
-) -> None:
-    """Say what nobody expected in one line; installed as the hook for what nothing catches."""
-    error = _innermost(error)
-    what = plain(scrub(f"{type(error).__name__}: {error}"), _UNEXPECTED_WIDTH)
-    _say(
-        [
-            line(Piece("rlm: ", "bad"), f"failed unexpectedly: {what}"),
-            line(f"  in rlm {__version__}, Python {sys.version.split()[0]}: a fault of rlm's"),
-            line(f"  please report it with what `rlm {_DEBUG} …` prints"),
-        ]
-    )
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """Return the one error that a group of groups holds; the group itself when it holds more."""
-    while isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        if len(group.exceptions) != 1:
-            return group
-        error = group.exceptions[0]
-    return error
+    # An option without its value is refused before the command is known to the error.
+    if path == "rlm" and args and args[0] in _COMMANDS:
+        path = f"rlm {args[0]}"
+    return UsageError(error.format_message() or "nothing was asked for", hint=f"see: {path} --help")
 
 
 def _accept_any_text() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Final, get_args
 
 import typer
 
@@ -19,7 +19,14 @@ from rlm.cli.options import (
     typed_question,
 )
 
-__all__ = ["count"]
+__all__ = ["EXAMPLES", "count"]
+
+EXAMPLES: Final = """\b
+Examples:
+  rlm count tickets.csv "does the customer ask for a refund?" --terms refund,"money back"
+  rlm count tickets.csv "does the customer ask for a refund?" --label 40 --out rows.csv
+  rlm count tickets.csv "is the writer angry?" --model openai:gpt-4.1-mini --max-usd 2
+"""
 
 _DEFAULT_CALLS, _DEFAULT_TOKENS, _DEFAULT_USD, _DEFAULT_SECONDS = 100_000, 200_000_000, 10.0, 86_400
 
@@ -30,50 +37,7 @@ def count(
     ],
     question: Annotated[str, typer.Argument(help="A yes/no question, asked verbatim.")],
     *,
-    one_of: Annotated[
-        str | None,
-        typer.Option("--one-of", metavar="A,B,C", help="Labels: which one fits the record?"),
-    ] = None,
-    model: ModelSpec = None,
-    key_env: KeyEnv = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            "--judge",
-            metavar="KIND",
-            help="chat, logprob, encoder or rule; the encoder without a model, else chat.",
-        ),
-    ] = None,
-    terms: Annotated[
-        str | None,
-        typer.Option("--terms", metavar="A,B,C", help="Rule judge: any of these words matches."),
-    ] = None,
-    description: Annotated[
-        str | None,
-        typer.Option("--description", metavar="TEXT", help="What a match looks like."),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE|COLUMN",
-            help="Labels of some records: CSV, JSONL or a column.",
-        ),
-    ] = None,
-    label: Annotated[
-        int | None,
-        typer.Option("--label", metavar="N", help="Label in this terminal until N records are."),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who labels; $USER by default.")
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option("--positive", metavar="LABEL", help="The label that means yes."),
-    ] = None,
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", metavar="NAME", help="Encoder; see `rlm models`.")
-    ] = None,
+    # source
     id_: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Id column; detected and said.")
     ] = None,
@@ -98,6 +62,33 @@ def count(
         str,
         typer.Option("--on-bad", metavar="HOW", help="Rows that are no record: refuse or skip."),
     ] = "refuse",
+    # judge
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="KIND",
+            help="chat, logprob, encoder or rule; the encoder without a model, else chat.",
+        ),
+    ] = None,
+    one_of: Annotated[
+        str | None,
+        typer.Option("--one-of", metavar="A,B,C", help="Labels: which one fits the record?"),
+    ] = None,
+    terms: Annotated[
+        str | None,
+        typer.Option("--terms", metavar="A,B,C", help="Rule judge: any of these words matches."),
+    ] = None,
+    description: Annotated[
+        str | None,
+        typer.Option("--description", metavar="TEXT", help="What a match looks like."),
+    ] = None,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Ask a question that holds {{ name }} as it stands.")
+    ] = False,
+    quotes: Annotated[
+        bool, typer.Option("--quotes", help="Ask for a quote, which code looks up in the record.")
+    ] = False,
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", help="How often each record is judged.")
     ] = 2,
@@ -110,12 +101,39 @@ def count(
     window_tokens: Annotated[
         int, typer.Option("--window-tokens", metavar="N", help="Estimated tokens a call shows.")
     ] = 6_000,
-    quotes: Annotated[
-        bool, typer.Option("--quotes", help="Ask for a quote, which code looks up in the record.")
+    # labels
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE|COLUMN",
+            help="Labels of some records: CSV, JSONL or a column.",
+        ),
+    ] = None,
+    label: Annotated[
+        int | None,
+        typer.Option("--label", metavar="N", help="Label in this terminal until N records are."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who labels; $USER by default.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="LABEL", help="The label that means yes."),
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", metavar="NAME", help="Encoder; see `rlm models`.")
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings for later questions.")
     ] = False,
+    # model
+    model: ModelSpec = None,
+    key_env: KeyEnv = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = 16,
+    # bounds
     max_calls: Annotated[
         int, typer.Option("--max-calls", metavar="N", help="Bound of the run: calls.")
     ] = _DEFAULT_CALLS,
@@ -128,16 +146,11 @@ def count(
     max_seconds: Annotated[
         float, typer.Option("--max-seconds", metavar="S", help="Bound of the run: seconds.")
     ] = _DEFAULT_SECONDS,
+    # output
     run: Annotated[
         Path | None, typer.Option("--run", metavar="DIR", help="Directory of this run; a new one.")
     ] = None,
     out: OutFile = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep no embeddings for later questions.")
-    ] = False,
-    verbatim: Annotated[
-        bool, typer.Option("--verbatim", help="Ask a question that holds {{ name }} as it stands.")
-    ] = False,
     json_: Json = False,
 ) -> int:
     """Count the records that match a question, and account for every one of them.

@@ -1,4 +1,4 @@
-"""Ctrl-C is answered at once, also while something runs that takes its time to stop."""
+"""Signals that end a run: heard at once, also while something runs that takes its time to stop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,47 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, TextIO
 
-__all__ = ["STOPPING", "saying_that_it_stops"]
+__all__ = ["STOPPING", "ending_like_ctrl_c", "saying_that_it_stops", "stopped_by"]
 
 STOPPING: Final = "stopping: what is running ends first"
+
+# SIGTERM asks politely, SIGHUP says that the terminal is gone: a receipt is owed to both.
+_ENDINGS: Final = (signal.SIGTERM, signal.SIGHUP)
+_heard: list[signal.Signals] = []
+
+
+def stopped_by() -> signal.Signals:
+    """Return the signal that ended the run: SIGINT unless another one did it in its name."""
+    return _heard[0] if _heard else signal.SIGINT
+
+
+@contextmanager
+def ending_like_ctrl_c() -> Generator[None]:
+    """Answer SIGTERM and SIGHUP as Ctrl-C is answered, whoever handles that by then.
+
+    A signal that is ignored, as nohup does with SIGHUP, stays so. Threads get no signals, so
+    elsewhere than in the main one nothing is changed.
+    """
+    _heard.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    free = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in free:
+        signal.signal(number, _as_ctrl_c)
+    try:
+        yield
+    finally:
+        for number in free:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
+    _heard.append(signal.Signals(number))
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # in the background of a shell Ctrl-C is ignored, these are not
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 @contextmanager

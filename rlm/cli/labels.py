@@ -42,9 +42,9 @@ def labels_from(
     if not 1 <= goal <= _MOST:
         raise ValidationError(f"label={goal!r}", hint=f"give a number from 1 to {_MOST:,}")
     # Labelling loads what judges; only who is asked for labels needs it.
-    from rlm.asking import ask_in_terminal
-    from rlm.label_screen import require_terminal, who
-    from rlm.labelling import keys_of
+    from rlm.labelling.asking import ask_in_terminal
+    from rlm.labelling.screen import require_terminal, who
+    from rlm.labelling.session import keys_of
 
     require_terminal(sys.stdin)
     keys_of(question)

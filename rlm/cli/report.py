@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from executors.errors import OutputError
+from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.outputs import Written
 from rlm.receipts import Receipts
@@ -23,6 +25,8 @@ class Report:
     missing: tuple[str, ...] = ()
     """What an incomplete count says that it lacks."""
     written: Written | None = None
+    unwritten: OutputError | None = None
+    """Why the file that was wanted is not there."""
 
     def print(self, *, as_json: bool) -> None:
         """Print the result with the tree of the run, or one JSON object."""
@@ -59,6 +63,7 @@ class Report:
             "run": receipts.run,
             "receipt": str(receipts.path),
             "out": _file(self.written),
+            **({} if self.unwritten is None else {"error": error_data(self.unwritten)}),
         }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +13,10 @@ import anyio
 
 from corpus.questions import Question
 from corpus.results import Ranking, Tally
-from executors.errors import InternalError, RlmError, RunDirError
-from rlm.cli.exits import Exit
-from rlm.cli.interrupt import saying_that_it_stops
+from executors.errors import InternalError, OutputError, RlmError, RunDirError
+from rlm.cli.exits import Exit, exit_of
+from rlm.cli.faults import say_error
+from rlm.cli.interrupt import saying_that_it_stops, stopped_by
 from rlm.cli.report import Report
 from rlm.cli.show import load_receipts
 from rlm.cli.watch import Watch
@@ -44,29 +47,43 @@ def run_count(
         except KeyboardInterrupt:
             _show_stopped(options, watch, as_json=as_json)
             raise
+    best: Tally | Ranking | None
     match outcome:
         case Completed():
-            code, report = Exit.DONE, _report(outcome.result, target, outcome.receipts)
+            code, best = Exit.DONE, outcome.result
+            report = Report(receipts=outcome.receipts)
         case Incomplete():
-            code = Exit.INCOMPLETE
-            report = _report(outcome.best, target, outcome.receipts, outcome.missing)
+            code, best = Exit.INCOMPLETE, outcome.best
+            report = Report(receipts=outcome.receipts, missing=outcome.missing)
         case _:
             assert_never(outcome)
+    try:
+        report = replace(report, written=_write(best, target))
+    except OutputError as error:
+        # The count is there: it is shown first, and then what became of the file.
+        report = replace(report, unwritten=_kept(error, best, outcome.receipts))
+    except KeyboardInterrupt:
+        report.print(as_json=as_json)
+        raise
     report.print(as_json=as_json)
-    return code
+    if report.unwritten is None:
+        return code
+    sys.stdout.flush()
+    say_error(report.unwritten)
+    return exit_of(report.unwritten)
 
 
-def _report(
-    best: Tally | Ranking | None,
-    target: Target | None,
-    receipts: Receipts,
-    missing: tuple[str, ...] = (),
-) -> Report:
-    return Report(receipts=receipts, missing=missing, written=_write(best, target))
+def _kept(error: OutputError, best: Tally | Ranking | None, receipts: Receipts) -> OutputError:
+    """Say how the rows can be had after all; a ranking is not kept, but its embeddings are."""
+    again = f"rlm show {shlex.quote(str(receipts.directory))} --out FILE"
+    hint = f"nothing is lost: make room or name another place, then: {again}"
+    if isinstance(best, Ranking):
+        hint = "make room or name another place, then rank again"
+    return OutputError(error.what, where=error.where, hint=hint)
 
 
 def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None:
-    """Show what was done until Ctrl-C, if the run came so far that it has a receipt."""
+    """Show what was done until the signal, if the run came so far that it has a receipt."""
     if watch.run is None:
         return
     directory = Path(options.run or data_home() / watch.run)
@@ -74,7 +91,9 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
         receipts = load_receipts(directory)
     except RunDirError:
         return
-    Report(receipts=receipts, missing=("stopped by Ctrl-C",)).print(as_json=as_json)
+    by = stopped_by()
+    name = "Ctrl-C" if by is signal.SIGINT else by.name
+    Report(receipts=receipts, missing=(f"stopped by {name}",)).print(as_json=as_json)
 
 
 async def _counted(

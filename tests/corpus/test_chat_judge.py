@@ -29,7 +29,7 @@ from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model
-from executors.models.scripted import ScriptedModel, Turn
+from executors.models.fakes.scripted import ScriptedModel, Turn
 from executors.secrets import Secret
 
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,7 @@ from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.messages import ModelReply, ModelRequest, StopReason, TokenLogprob
 from executors.models.base import ModelInfo
-from executors.models.scripted import ScriptedModel, Turn
+from executors.models.fakes.scripted import ScriptedModel, Turn
 
 pytestmark = pytest.mark.anyio
 

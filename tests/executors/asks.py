@@ -5,10 +5,10 @@ import pytest
 
 from executors.errors import ModelError
 from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
-from executors.models.exchange import Bounds
-from executors.models.fake_acts import Reply
-from executors.models.fake_server import FakeServer, Script
-from executors.models.openai import OpenAIModel
+from executors.models.fakes.acts import Reply
+from executors.models.fakes.server import FakeServer, Script
+from executors.models.openai.model import OpenAIModel
+from executors.models.wire.exchange import Bounds
 from executors.secrets import Secret
 
 KEY = "sk-canary-0123456789abcdef"

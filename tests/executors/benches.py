@@ -10,8 +10,8 @@ from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.journal.records import NoJournal
 from executors.messages import ModelReply, ModelRequest
+from executors.models.fakes.scripted import ModelScript, ScriptedModel
 from executors.models.prices import Price, PriceTable
-from executors.models.scripted import ModelScript, ScriptedModel
 from executors.tokens import estimate_request
 from executors.usage import Usage
 from tests.executors.asks import ask

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from executors.call_keys import call_key
 from executors.ids import ContentKey
 from executors.messages import Message, ModelRequest, ResponseSchema
-from executors.models.scripted import ScriptedModel
+from executors.models.fakes.scripted import ScriptedModel
 from tests.executors.asks import ask
 
 pytestmark = pytest.mark.anyio

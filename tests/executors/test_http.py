@@ -17,8 +17,7 @@ from executors.errors import (
     TransportFault,
     ValidationError,
 )
-from executors.models.exchange import Bounds
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Close,
     Completion,
     Hold,
@@ -31,8 +30,9 @@ from executors.models.fake_acts import (
     silent,
     sse,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.openai import OpenAIModel
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.model import OpenAIModel
+from executors.models.wire.exchange import Bounds
 from tests.executors.asks import QUICK, ask, model_at
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from executors.models.isolation import can_cut_network, cut_network
-from executors.models.llama_backends import EngineRefusal, EngineSetup
-from executors.models.llama_worker import CHILD, LlamaWorker, Ticket, WorkerDied
+from executors.models.local.backends import EngineRefusal, EngineSetup
+from executors.models.local.isolation import can_cut_network, cut_network
+from executors.models.local.worker import CHILD, LlamaWorker, Ticket, WorkerDied
 
 SETUP = EngineSetup(backend="xllamacpp", path="/nowhere", window=64, threads=1, chat_template=None)
 
@@ -144,7 +144,7 @@ def test_the_real_child_refuses_weights_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.skipif(not can_cut_network(), reason="no filter is known for this system")
 def test_a_process_cut_off_the_network_keeps_local_sockets_alone() -> None:
     script = (
-        "import socket, sys; from executors.models.isolation import cut_network\n"
+        "import socket, sys; from executors.models.local.isolation import cut_network\n"
         "assert cut_network()\n"
         "socket.socket(socket.AF_UNIX).close()\n"
         "for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):\n"

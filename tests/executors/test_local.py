@@ -23,9 +23,7 @@ from executors.errors import (
     ValidationError,
 )
 from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
-from executors.models.gguf import GgufHeader
-from executors.models.isolation import can_cut_network
-from executors.models.llama_backends import (
+from executors.models.local.backends import (
     BACKENDS,
     BackendName,
     EngineRefusal,
@@ -33,9 +31,11 @@ from executors.models.llama_backends import (
     Refusal,
     choose_backend,
 )
-from executors.models.llama_worker import Ticket, WorkerDied
-from executors.models.local import LocalModel, LocalOptions
-from executors.models.weights import PACKAGED, Weights
+from executors.models.local.gguf import GgufHeader
+from executors.models.local.isolation import can_cut_network
+from executors.models.local.model import LocalModel, LocalOptions
+from executors.models.local.weights import PACKAGED, Weights
+from executors.models.local.worker import Ticket, WorkerDied
 
 pytestmark = [
     pytest.mark.anyio,
@@ -433,7 +433,7 @@ class TestBackEnds:
     async def test_a_child_ends_in_the_middle_of_a_call_when_its_parent_dies(
         self, engine: LocalModel, tmp_path: Path
     ) -> None:
-        code = "import anyio, sys; from executors.models.local import *; from executors.messages import *\n"
+        code = "import anyio, sys; from executors.models.local.model import *; from executors.messages import *\n"
         code += f"model = LocalModel(options=LocalOptions(backend={backend_of(engine)!r}))\n"
         code += "say = Message(role='user', content='Tell a long story.')\n"
         code += "anyio.run(model.generate, ModelRequest(messages=(say,), max_tokens=4000))\n"

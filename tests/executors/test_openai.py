@@ -19,7 +19,7 @@ from executors.errors import (
     ServerFault,
 )
 from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema, TokenLogprob
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Completion,
     Received,
     Reply,
@@ -27,9 +27,9 @@ from executors.models.fake_acts import (
     error_event,
     sse,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.openai import STREAM_ABOVE, OpenAIModel
-from executors.models.openai_replies import read_reply
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.model import STREAM_ABOVE, OpenAIModel
+from executors.models.openai.replies import read_reply
 from executors.usage import Usage
 from tests.executors.asks import KEY, answer, ask, failure, model_at
 

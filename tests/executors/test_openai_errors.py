@@ -18,14 +18,14 @@ from executors.errors import (
     RequestRejected,
     ServerFault,
 )
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Act,
     Reply,
     rate_limited,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.openai import OpenAIModel
-from executors.models.openai_errors import clipped, read_error, read_retry_after
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.errors import clipped, read_error, read_retry_after
+from executors.models.openai.model import OpenAIModel
 from executors.secrets import Secret
 from tests.executors.asks import KEY, ask, error, failure, model_at
 

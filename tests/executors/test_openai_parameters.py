@@ -15,7 +15,7 @@ from executors.events import CallFinished, Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.messages import ResponseSchema
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Act,
     Completion,
     Received,
@@ -23,9 +23,9 @@ from executors.models.fake_acts import (
     rate_limited,
     refused_parameter,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.openai import OpenAIModel
-from executors.models.openai_wire import LimitName
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.model import OpenAIModel
+from executors.models.openai.requests import LimitName
 from executors.secrets import Secret
 from tests.executors.asks import KEY, ask, error, model_at
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.errors import ConfigError, RlmError
-from executors.models.openai import OpenAIModel
+from executors.models.openai.model import OpenAIModel
 from executors.models.registry import is_encoder, known_providers, resolve_model
 
 KEY = "sk-canary-0123456789abcdef"

@@ -13,10 +13,10 @@ from executors.clock import VirtualClock
 from executors.errors import RateLimited, ServerFault
 from executors.messages import ModelReply
 from executors.models.base import Model
-from executors.models.fake_acts import Completion, Reply
-from executors.models.fake_server import FakeServer
-from executors.models.openai import OpenAIModel
-from executors.models.scripted import ScriptedModel, ScriptExhausted
+from executors.models.fakes.acts import Completion, Reply
+from executors.models.fakes.scripted import ScriptedModel, ScriptExhausted
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.model import OpenAIModel
 from tests.executors.asks import ask, model_at
 
 pytestmark = pytest.mark.anyio
@@ -121,7 +121,7 @@ def test_a_port_that_is_taken_is_an_error_and_no_hang() -> None:
 
 
 def test_as_a_command_it_says_its_url_serves_until_its_input_ends_and_counts() -> None:
-    command = [sys.executable, "-m", "executors.models.fake_server", "--text", "hi there"]
+    command = [sys.executable, "-m", "executors.models.fakes.server", "--text", "hi there"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:

@@ -18,16 +18,16 @@ from executors.errors import (
     RequestRejected,
 )
 from executors.messages import ModelReply
-from executors.models.exchange import Bounds
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Completion,
     Reply,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.http import Wire
-from executors.models.openai import OpenAIModel
-from executors.models.origins import is_loopback, origin_of, proxy_of
-from executors.models.sockets import _kept_alive
+from executors.models.fakes.server import FakeServer
+from executors.models.openai.model import OpenAIModel
+from executors.models.wire.exchange import Bounds
+from executors.models.wire.http import Wire
+from executors.models.wire.origins import is_loopback, origin_of, proxy_of
+from executors.models.wire.sockets import _kept_alive
 from tests.executors.asks import QUICK, ask, model_at
 
 pytestmark = pytest.mark.anyio

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     drip,
     sse,
 )
-from executors.models.fake_server import FakeServer
-from executors.models.sse import EventSplitter, ServerEvent
+from executors.models.fakes.server import FakeServer
+from executors.models.wire.sse import EventSplitter, ServerEvent
 from tests.executors.asks import ask, model_at
 
 pytestmark = pytest.mark.anyio

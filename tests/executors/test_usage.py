@@ -6,7 +6,7 @@ import pytest
 
 from executors.errors import ValidationError
 from executors.models.base import ModelInfo
-from executors.models.openai_replies import read_usage
+from executors.models.openai.replies import read_usage
 from executors.models.prices import NoPrices, Price, PriceTable, cost_of, worst_cost
 from executors.usage import Usage
 

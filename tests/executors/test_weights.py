@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from executors.errors import ConfigError
-from executors.models.gguf import BadGguf, read_header
-from executors.models.weights import PACKAGED, PackagedWeights, Weights, load_weights
+from executors.models.local.gguf import BadGguf, read_header
+from executors.models.local.weights import PACKAGED, PackagedWeights, Weights, load_weights
 
 
 def text(value: str) -> bytes:

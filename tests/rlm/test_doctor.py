@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from executors.models.fake_server import FakeServer
+from executors.models.fakes.server import FakeServer
 from rlm import doctor
 from rlm.cli import main
 from rlm.doctor import EXTRAS, Finding, examine, healthy

@@ -9,8 +9,8 @@ from inline_snapshot import snapshot
 
 from executors.clock import VirtualClock
 from executors.errors import LabelsError
-from rlm.label_file import read_labels
-from rlm.label_writer import LabelFile
+from rlm.labelling.file import read_labels
+from rlm.labelling.writer import LabelFile
 from rlm.labels import Label
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from corpus.questions import OneOf, Question, YesNo
 from executors.errors import UsageError, ValidationError
-from rlm.label_file import read_labels
-from rlm.label_screen import label_in_terminal
-from rlm.label_writer import LabelFile
-from rlm.labelling import (
+from rlm.labelling.file import read_labels
+from rlm.labelling.screen import label_in_terminal
+from rlm.labelling.session import (
     Ignored,
     Labelled,
     Picked,
@@ -25,6 +24,7 @@ from rlm.labelling import (
     Undone,
     keys_of,
 )
+from rlm.labelling.writer import LabelFile
 
 SPAM = YesNo(text="is this spam?")
 TEXTS = ["buy now", "hello\x1b[2J", "see [/INST]", "last"]

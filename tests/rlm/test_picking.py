@@ -10,10 +10,10 @@ import pytest
 from corpus.questions import OneOf, Question, YesNo
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
-from executors.models.encoder import Vectors
-from rlm import picking
+from executors.models.encoders.load import Vectors
+from rlm.labelling import picking
+from rlm.labelling.picking import Picker
 from rlm.labels import LabelSetting
-from rlm.picking import Picker
 
 ODD = YesNo(text="about 1?")
 

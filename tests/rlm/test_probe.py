@@ -5,10 +5,10 @@ import pytest
 from executors.clock import VirtualClock
 from executors.errors import AuthError
 from executors.messages import ModelRequest
-from executors.models.fake_acts import Reply
-from executors.models.fake_server import FakeServer
+from executors.models.fakes.acts import Reply
+from executors.models.fakes.scripted import ScriptedModel
+from executors.models.fakes.server import FakeServer
 from executors.models.registry import resolve_model
-from executors.models.scripted import ScriptedModel
 from rlm.probe import PROBE_CAPS, probe
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rlm.terminal import Keys, screen_size
+from rlm.labelling.terminal import Keys, screen_size
 
 
 @pytest.fixture

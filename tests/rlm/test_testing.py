@@ -10,7 +10,7 @@ from corpus.prompts import ask_message, judge_system, messages
 from corpus.questions import YesNo
 from executors.errors import ServerFault
 from executors.messages import ModelReply, ModelRequest
-from executors.models.openai import OpenAIModel
+from executors.models.openai.model import OpenAIModel
 from rlm.testing import FakeServer, Fault, ScriptedModel, judge_script, judge_server
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ import orjson
 
 from executors.errors import MalformedReply
 from executors.messages import ModelReply, StopReason, TokenLogprob
-from executors.models.openai_errors import clipped, error_of_event
-from executors.models.sse import ServerEvent
+from executors.models.openai.errors import clipped, error_of_event
+from executors.models.wire.sse import ServerEvent
 from executors.usage import Usage
 
 __all__ = ["StreamFold", "read_reply", "read_usage"]

@@ -22,7 +22,7 @@ from executors.errors import (
     TransportFault,
     ValidationError,
 )
-from executors.models.sse import EventSplitter, ServerEvent
+from executors.models.wire.sse import EventSplitter, ServerEvent
 from executors.secrets import scrub
 
 __all__ = ["Bounds", "Exchange", "Feed", "HttpReply"]

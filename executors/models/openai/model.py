@@ -17,11 +17,11 @@ import httpx
 from executors.errors import ConfigError, ModelError, TransportFault
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
-from executors.models.http import Bounds, HttpReply, Wire
-from executors.models.openai_errors import ServerSays, error_of_reply, read_error
-from executors.models.openai_replies import StreamFold, read_reply
-from executors.models.openai_wire import Dialect, LimitName, Part, encode, refused_part
-from executors.models.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
+from executors.models.openai.errors import ServerSays, error_of_reply, read_error
+from executors.models.openai.replies import StreamFold, read_reply
+from executors.models.openai.requests import Dialect, LimitName, Part, encode, refused_part
+from executors.models.wire.http import Bounds, HttpReply, Wire
+from executors.models.wire.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
 from executors.secrets import Secret
 
 __all__ = ["STREAM_ABOVE", "OpenAIModel"]

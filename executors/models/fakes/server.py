@@ -21,7 +21,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Self
 
-from executors.models.fake_acts import (
+from executors.models.fakes.acts import (
     Act,
     Close,
     Completion,
@@ -284,7 +284,7 @@ class _Thread(threading.Thread):
 
 
 def _main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m executors.models.fake_server")
+    parser = argparse.ArgumentParser(prog="python -m executors.models.fakes.server")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--text", default="ok", help="what every completion says")
     parser.add_argument("--after", type=float, default=0.0, help="seconds before each answer")

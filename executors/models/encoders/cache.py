@@ -22,7 +22,7 @@ from zlib import crc32
 
 import numpy as np
 
-from executors.models.encoder_base import Encoder, Vectors, first_words
+from executors.models.encoders.base import Encoder, Vectors, first_words
 
 __all__ = ["CacheUse", "CachedEncoder", "default_cache_path"]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from executors.models.llama_backends import (
+from executors.models.local.backends import (
     BATCH,
     Completion,
     EngineRefusal,

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from corpus.questions import Question, YesNo
 from executors.errors import ValidationError
-from rlm.label_writer import LabelFile
+from rlm.labelling.writer import LabelFile
 from rlm.labels import Label
 from rlm.render.safe import plain
 

@@ -17,7 +17,7 @@ from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from typing import Any, Final, Literal, cast
 
-from executors.models.llama_backends import (
+from executors.models.local.backends import (
     BATCH,
     SOCKET,
     Completion,

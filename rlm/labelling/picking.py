@@ -16,8 +16,8 @@ from corpus.judges.head import HeadOrigin, fit_head, label_shortage
 from corpus.judges.sampling import Sample, by_score, spread, uncertain
 from corpus.questions import OneOf, YesNo, classes_of
 from corpus.scan import distinct
-from executors.models.encoder import Vectors
-from rlm.labelling import Picked
+from executors.models.encoders.load import Vectors
+from rlm.labelling.session import Picked
 from rlm.labels import LabelSetting
 
 __all__ = ["Picker"]

@@ -15,12 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-from executors.models.llama_backends import EngineRefusal, EngineSetup
+from executors.models.local.backends import EngineRefusal, EngineSetup
 from executors.secrets import scrub
 
 __all__ = ["CHILD", "LlamaWorker", "Ticket", "Worker", "WorkerDied"]
 
-CHILD: Final = (sys.executable, "-P", "-m", "executors.models.llama_child")
+CHILD: Final = (sys.executable, "-P", "-m", "executors.models.local.child")
 
 # Keys live in the environment; native code of others gets none of it but what a process needs.
 _PASSED_ON: Final = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
@@ -204,6 +204,6 @@ def _unless_refused(reply: Fields) -> Fields:
 def _environment(threads: int) -> dict[str, str]:
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     # The child has to find this very package, wherever it was imported from.
-    home = str(Path(__file__).parents[2])
+    home = str(Path(__file__).parents[3])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**passed, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads)}

@@ -17,9 +17,9 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO, NoReturn
 
-from executors.models.isolation import cut_network
-from executors.models.llama_backends import SOCKET, Engine, EngineRefusal, EngineSetup, Job
-from executors.models.llama_prompts import PromptMaker
+from executors.models.local.backends import SOCKET, Engine, EngineRefusal, EngineSetup, Job
+from executors.models.local.isolation import cut_network
+from executors.models.local.prompts import PromptMaker
 
 __all__ = ["Answerer", "main"]
 
@@ -111,11 +111,11 @@ def _open(setup: EngineSetup) -> Engine:
     # Each engine loads its own native code; only the one that is wanted may be installed.
     match setup.backend:
         case "xllamacpp":
-            from executors.models.llama_server import ServerEngine
+            from executors.models.local.server import ServerEngine
 
             return ServerEngine(setup)
         case "llama-cpp-python":
-            from executors.models.llama_native import NativeEngine
+            from executors.models.local.native import NativeEngine
 
             return NativeEngine(setup)
 

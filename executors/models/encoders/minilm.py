@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from executors.errors import MissingExtra
-from executors.models.encoder_base import EXTRA, Vectors, find_weights, first_words, in_slices
-from executors.models.wordpiece import WordPiece, read_vocabulary
+from executors.models.encoders.base import EXTRA, Vectors, find_weights, first_words, in_slices
+from executors.models.encoders.wordpiece import WordPiece, read_vocabulary
 
 __all__ = ["MiniLM"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TextIO, assert_never
 
 from executors.errors import UsageError
-from rlm.labelling import (
+from rlm.labelling.session import (
     QUIT,
     SKIP,
     UNDO,
@@ -21,9 +21,9 @@ from rlm.labelling import (
     Skipped,
     Undone,
 )
+from rlm.labelling.terminal import Keys, screen_size
 from rlm.render.lines import Line, Piece, line, write_lines
 from rlm.render.safe import plain, plain_lines
-from rlm.terminal import Keys, screen_size
 
 __all__ = ["label_in_terminal", "require_terminal", "who"]
 

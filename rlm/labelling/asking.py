@@ -12,11 +12,11 @@ from typing import Self, TextIO
 from anyio.from_thread import check_cancelled
 
 from executors.clock import Clock
-from rlm.label_screen import label_in_terminal
-from rlm.label_writer import LabelFile
-from rlm.labelling import Session, Shown
+from rlm.labelling.picking import Picker
+from rlm.labelling.screen import label_in_terminal
+from rlm.labelling.session import Session, Shown
+from rlm.labelling.writer import LabelFile
 from rlm.labels import AskLabels, Label, LabelSetting, teach
-from rlm.picking import Picker
 from rlm.render.progress import Progress
 
 __all__ = ["ask_in_terminal"]

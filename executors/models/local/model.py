@@ -30,15 +30,15 @@ from executors.errors import (
 )
 from executors.messages import ModelReply, ModelRequest, StopReason, TokenLogprob
 from executors.models.base import ModelInfo
-from executors.models.llama_backends import (
+from executors.models.local.backends import (
     BackendName,
     EngineRefusal,
     EngineSetup,
     backend_version,
     choose_backend,
 )
-from executors.models.llama_worker import LlamaWorker, Ticket, Worker, WorkerDied
-from executors.models.weights import Weights, load_weights
+from executors.models.local.weights import Weights, load_weights
+from executors.models.local.worker import LlamaWorker, Ticket, Worker, WorkerDied
 from executors.usage import Usage
 
 __all__ = ["LocalModel", "LocalOptions"]

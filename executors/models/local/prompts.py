@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from executors.models.llama_backends import Engine, EngineRefusal, Turn
+from executors.models.local.backends import Engine, EngineRefusal, Turn
 
 __all__ = ["PromptMaker"]
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from executors.clock import Clock, SystemClock
 from executors.errors import LabelsError
-from rlm.label_file import COLUMNS, delimiter_of, header_of, read_labels
+from rlm.labelling.file import COLUMNS, delimiter_of, header_of, read_labels
 from rlm.labels import Label
 from rlm.render.spreadsheet import CellGuard
 

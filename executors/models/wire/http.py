@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import httpx
 
-from executors.models.exchange import Bounds, Exchange, Feed, HttpReply
-from executors.models.origins import proxy_of
+from executors.models.wire.exchange import Bounds, Exchange, Feed, HttpReply
+from executors.models.wire.origins import proxy_of
 
 __all__ = ["Bounds", "Feed", "HttpReply", "Wire"]
 
@@ -91,7 +91,7 @@ class Wire:
 
     def _make(self) -> httpx.AsyncBaseTransport:
         # aiohttp is a tenth of a second to import: only who calls a server pays it.
-        from executors.models.sockets import SocketTransport
+        from executors.models.wire.sockets import SocketTransport
 
         return SocketTransport(
             connect=self._bounds.connect,

@@ -21,7 +21,7 @@ from executors.errors import (
     RequestRejected,
     ServerFault,
 )
-from executors.models.http import HttpReply
+from executors.models.wire.http import HttpReply
 from executors.secrets import scrub
 
 __all__ = [

@@ -1,0 +1,6 @@
+"""Public fakes, also under `rlm.testing`.
+
+scripted   a model in this process
+server     an OpenAI-compatible server on loopback that misbehaves on demand
+acts       what the server can do with a request
+"""
