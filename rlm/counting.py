@@ -36,6 +36,7 @@ async def count(
     key_env: str | None = None,
     judge: JudgeKind | Predicate | None = None,
     encoder: str | Encoder | None = None,
+    words: int = 60,
     labels: LabelsLike | None = None,
     positive: str | None = None,
     ask_labels: AskLabels | None = None,
@@ -65,6 +66,7 @@ async def count(
         judge: "chat", "logprob", "encoder", "rule", or your own predicate; by default the encoder
             without a model and chat with one.
         encoder: a spec such as "encoder:minilm", or an Encoder.
+        words: how many words of each record the encoder reads; what it did not read is counted.
         labels: what a person said of some records: a CSV file with id and label, the name of a
             column of the source, or a mapping by id. They teach the encoder's head, and they
             override any judge for these records.
@@ -98,6 +100,7 @@ async def count(
         key_env=key_env,
         judge=judge,
         encoder=encoder,
+        words=words,
         labels=labels,
         positive=positive,
         ask_labels=ask_labels,

@@ -144,7 +144,7 @@ def _encoding(options: CountOptions) -> Encoding:
             hint="leave model out, or choose judge='chat' or 'logprob'",
         )
     spec = options.encoder or options.model or _ENCODER
-    encoder = load_encoder(spec) if isinstance(spec, str) else spec
+    encoder = load_encoder(spec, max_words=options.words) if isinstance(spec, str) else spec
     owned = isinstance(spec, str)
     path = default_cache_path() if options.cache else None
     return Encoding(encoder=CachedEncoder(encoder, path), owned=owned)

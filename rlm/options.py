@@ -39,7 +39,8 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "run": (str, os.PathLike),
 }
 _SHOWN: Final = (
-    "model", "judge", "encoder", "labels", "positive", "description", "terms", "passes", "votes",
+    "model", "judge", "encoder", "words", "labels", "positive", "description", "terms",
+    "passes", "votes",
     "window", "window_tokens", "concurrency", "quotes", "on_duplicate",
 )  # fmt: skip
 
@@ -52,6 +53,7 @@ class CountOptions:
     key_env: str | None = None
     judge: JudgeKind | Predicate | None = None
     encoder: str | Encoder | None = None
+    words: int = 60
     labels: LabelsLike | None = None
     positive: str | None = None
     ask_labels: AskLabels | None = None
@@ -84,7 +86,12 @@ class CountOptions:
             )
         if isinstance(self.judge, str):
             _one_of("judge", self.judge, get_args(JudgeKind))
-        for name, high in (("passes", 100), ("concurrency", 4_096), ("window", 10_000)):
+        for name, high in (
+            ("passes", 100),
+            ("concurrency", 4_096),
+            ("window", 10_000),
+            ("words", 512),
+        ):
             value: object = getattr(self, name)
             if value is not None:
                 _integer(name, value, high)

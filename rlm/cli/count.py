@@ -124,6 +124,9 @@ def count(
     encoder: Annotated[
         str | None, typer.Option("--encoder", metavar="NAME", help="Encoder; see `rlm models`.")
     ] = None,
+    words: Annotated[
+        int, typer.Option("--words", metavar="N", help="Words of each record the encoder reads.")
+    ] = 60,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Keep no embeddings for later questions.")
     ] = False,
