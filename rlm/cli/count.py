@@ -166,7 +166,7 @@ def count(
     from rlm.corpora import open_corpus
 
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
-    words = split_list(terms, option="--terms")
+    term_list = split_list(terms, option="--terms")
     source_open = open_corpus(
         source,
         id=id_,
@@ -203,7 +203,7 @@ def count(
         positive=positive,
         ask_labels=asker,
         description=description,
-        terms=words,
+        terms=term_list,
         passes=passes,
         votes=choose(votes, VOTES, option="--votes"),
         window=window,
