@@ -105,7 +105,7 @@ class Folder:
 
     def _run_of(self, folder: Path) -> Path | None:
         """Return the directory of a run that the folder is, or is in, below the root."""
-        while folder != self.root and folder != folder.parent:
+        while folder not in (self.root, folder.parent):
             if folder not in self._runs:
                 self._runs[folder] = is_run_directory(folder)
             if self._runs[folder]:

@@ -38,6 +38,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ASCII = bytes(range(128))
+_PRINTED = b"\t\n\r" + bytes(range(32, 127))
+_CONTROLS = frozenset(range(1, 32)) - frozenset(_PRINTED)
 _WIDE_HEAD = 4_096  # bytes
 _LATIN_HEAD = 16  # bytes: eight characters, of a header or of an opening bracket and a name
 
@@ -186,17 +188,30 @@ def _unmarked_utf16(head: bytes) -> str | None:
         return "utf-16-le"
     if not any(even) and all(odd):
         return "utf-16-be"
-    return None if 0 not in head or _is_like(head, "utf-8") else _other_script(head)
+    return _other_script(head) if 0 in head and not _is_plain(head) else None
 
 
 def _other_script(head: bytes) -> str | None:
-    """Tell UTF-16 of other scripts: NUL stands beside ASCII alone, on one side of it."""
+    """Tell UTF-16 of other scripts: NUL stands beside printed ASCII alone, and at line feeds."""
+    if len(head) < _LATIN_HEAD:
+        return None
     even, odd = head[0::2], head[1::2]
     for encoding, high, low in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        beside = [letter for nul, letter in zip(high, low, strict=False) if nul == 0]
-        if 0 not in low and all(letter < 128 for letter in beside) and _is_like(head, encoding):
+        beside = bytes(letter for nul, letter in zip(high, low, strict=False) if nul == 0)
+        feeds = beside.count(b"\n")
+        if (
+            len(beside) > 1
+            and feeds == head.count(b"\n")
+            and not beside.translate(None, _PRINTED)
+            and _is_like(head, encoding)
+        ):
             return encoding
     return None
+
+
+def _is_plain(head: bytes) -> bool:
+    """Whether it is UTF-8 without control characters, other than the NUL that some exports hold."""
+    return _is_like(head, "utf-8") and not _CONTROLS.intersection(head)
 
 
 def _is_like(head: bytes, encoding: str) -> bool:
