@@ -60,7 +60,7 @@ async def scan(
     Raises:
         Halted: a bound was reached, or the model cannot serve (ModelUnusable); the ledger holds
             all that was judged until then.
-        UsageError: the judge says that it cannot work as it was asked to.
+        UsageError: the rule of a rule judge cannot work.
     """
     todo = distinct(spool)
     span = span or _no_span
@@ -69,7 +69,13 @@ async def scan(
         here = child_of(node, pass_index)
         source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
         settle = _Settle(
-            ledger, node=here, emit=emit, clock=clock, patience=patience, reasons=reasons
+            ledger,
+            node=here,
+            emit=emit,
+            clock=clock,
+            patience=patience,
+            reasons=reasons,
+            free=judge.info.kind == "rule",
         )
         with span(here, f"pass {pass_index + 1} of {plan.passes}"):
             await pull(source, judge.judge, cap=plan.cap, settle=settle)
@@ -98,7 +104,11 @@ class _Settle:
         clock: Clock,
         patience: Patience,
         reasons: Reasons,
+        free: bool,
     ) -> None:
+        # A rule that cannot work is its caller's to mend. What other judges did was paid for, and
+        # would be lost.
+        self._ours = (InternalError, UsageError) if free else (InternalError,)
         self._patience = patience
         self._reasons = reasons
         self._ledger = ledger
@@ -114,7 +124,7 @@ class _Settle:
             case Done():
                 self._take(window, result.value)
             case Failed():
-                if isinstance(result.error, InternalError | UsageError):
+                if isinstance(result.error, self._ours):
                     raise result.error
                 error = self._fail(window, result.error)
         left = self._ledger.unresolved - before

@@ -17,6 +17,7 @@ from corpus.judges.notes import Notes
 from corpus.judges.readout import Options, option_mass
 from corpus.prompts import PROMPTS_VERSION, messages, score_message, score_system
 from corpus.questions import OneOf, Question, YesNo
+from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
 from executors.calls import Calls
@@ -80,6 +81,7 @@ class LogprobJudge:
         self._node = node
         self._emit = emit or calls.emit
         self._floor = floor
+        self._reasons = Reasons()
         self._question = criterion.question
         options = _options(criterion.question)
         self._codes = [code for code, _ in options]
@@ -118,7 +120,7 @@ class LogprobJudge:
             except (ModelError, Halted) as error:
                 if not verdicts:
                     raise
-                verdicts.append(_failed(error))
+                verdicts.append(self._failed(error))
         notes.report(self._emit, window, verdicts, node=self._node, clock=self._calls.clock)
         return verdicts
 
@@ -136,6 +138,11 @@ class LogprobJudge:
         if isinstance(verdict, Unresolved | Unsure):
             notes.keep(answer.reply.text)
         return verdict
+
+    def _failed(self, error: ModelError | Halted) -> Unresolved:
+        if isinstance(error, Halted):
+            return Unresolved(reason=f"never judged: {error.what}")
+        return Unresolved(reason=self._reasons.call_failed(error))
 
     def _read(self, reply: ModelReply) -> Verdict:
         if (unclean := _ENDS[reply.stop]) is not None:
@@ -184,9 +191,3 @@ def _options(question: Question) -> list[tuple[str, str]]:
             return list(zip(ascii_uppercase, labels, strict=False))
         case _:
             assert_never(question)
-
-
-def _failed(error: ModelError | Halted) -> Unresolved:
-    if isinstance(error, Halted):
-        return Unresolved(reason=f"never judged: {error.what}")
-    return Unresolved(reason=f"the call failed: {error.code}")

@@ -274,7 +274,7 @@ async def test_a_call_that_fails_for_good_leaves_the_window_to_the_scan() -> Non
 async def test_a_second_ask_that_fails_keeps_the_verdicts_of_the_first() -> None:
     bench = Bench(['{"1":"yes"}', RequestRejected("gone")])
     verdicts = await bench.judge.judge(window(2))
-    assert verdicts == [Matched(), Unresolved(reason="the call failed: rejected")]
+    assert verdicts == [Matched(), Unresolved(reason="the call failed: rejected: gone")]
 
 
 async def test_a_halt_before_the_second_ask_keeps_the_verdicts_of_the_first() -> None:

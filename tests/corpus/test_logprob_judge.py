@@ -149,7 +149,7 @@ async def test_an_error_costs_its_own_item_and_before_any_verdict_the_window() -
     bench = Bench([good, RequestRejected("no"), good])
     verdicts = await bench.of("a", "b", "c")
     assert [type(verdict) for verdict in verdicts] == [Matched, Unresolved, Matched]
-    assert verdicts[1] == Unresolved(reason="the call failed: rejected")
+    assert verdicts[1] == Unresolved(reason="the call failed: rejected: no")
     with pytest.raises(AuthError):
         await Bench([AuthError("refused")]).of("a", "b")
 

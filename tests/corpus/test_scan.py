@@ -25,6 +25,7 @@ from executors.errors import (
     Halted,
     InternalError,
     ModelUnusable,
+    RequestRejected,
     ServerFault,
 )
 from executors.events import Event
@@ -104,7 +105,7 @@ async def test_a_dead_window_leaves_its_records_unresolved_and_the_rest_counted(
     assert result.states["unresolved"] == 3
     assert result.coverage == (2, 5)
     assert not result.complete
-    assert result.reason(0) == "the call failed: server-fault"
+    assert result.reason(0) == "the call failed: server-fault: the server fell over"
     lost = [e for e in events if isinstance(e, WindowFinished) and e.error]
     assert [(e.window, e.first, e.error) for e in lost] == [(0, "r0", "server-fault")]
 
@@ -258,3 +259,42 @@ async def test_rejected_requests_speak_of_their_own_items_alone(tmp_path: Path) 
     judge = Judge(long)
     result, _ = await counted(await spooled(map(str, range(400)), tmp_path), judge, passes=1)
     assert result.states["unresolved"] == 400
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("the server answered 404: 'no model x'", 404),
+        ("404 number %d", 404),
+        ("400: no such parameter (request id 9f3a-%dc77d)", 400),
+    ],
+)
+async def test_a_model_that_is_not_there_is_given_up_in_the_servers_words(
+    tmp_path: Path, words: str, status: int
+) -> None:
+    def rejected(text: str) -> Verdict:
+        raise RequestRejected(words.replace("%d", text), status=status)
+
+    judge = Judge(rejected)
+    spool = await spooled(map(str, range(400)), tmp_path)
+    with pytest.raises(ModelUnusable, match=r"stopped after 8 failed .* in a row: .*40[04]"):
+        await counted(spool, judge, cap=2)
+    assert len(judge.windows) <= 10
+
+
+async def test_rejections_in_other_words_or_after_an_answer_are_no_reason_to_stop(
+    tmp_path: Path,
+) -> None:
+    def picky(text: str) -> Verdict:
+        if text == "0":
+            return NotMatched()
+        raise RequestRejected("400: the content is filtered", status=400)
+
+    def talkative(text: str) -> Verdict:
+        raise RequestRejected(f"400: {'very ' * int(text)}bad", status=400)
+
+    spool = await spooled(map(str, range(100)), tmp_path)
+    one, _ = await counted(spool, Judge(picky), items=1, passes=2, cap=1)
+    other, _ = await counted(spool, Judge(talkative), items=1, passes=1)
+    assert (one.states["unresolved"], other.states["unresolved"]) == (99, 100)
+    assert one.reason(5) == "the call failed: rejected: 400: the content is filtered"

@@ -87,7 +87,8 @@ async def test_a_corpus_is_scanned_whole_and_what_was_not_shown_is_dropped_and_c
 async def test_a_first_window_that_dies_leaves_a_number_and_the_names_of_what_is_missing() -> None:
     outcome = await counted(judge_script(odd, only_at(0, "fail")), 12)
     assert isinstance(outcome, rlm.Incomplete)
-    assert outcome.missing == ("4 record(s) unresolved: the call failed: server-fault",)
+    why = "the call failed: server-fault: the scripted model failed, as told"
+    assert outcome.missing == (f"4 record(s) unresolved: {why}",)
     tally = best(outcome)
     assert (tally.count, tally.coverage) == (4, (4, 8))
     assert [row.id for row in tally.rows() if row.state == "unresolved"] == ["r0", "r1", "r2", "r3"]

@@ -91,7 +91,8 @@ async def test_28_of_200_failing_calls_leave_an_incomplete_with_its_range() -> N
     assert result.coverage == (result.count, result.count + 28 * 4)
     assert result.coverage[0] <= fires(800) <= result.coverage[1]
     assert outcome.receipts.totals.failed == 28
-    assert outcome.missing == ("112 record(s) unresolved: the call failed: server-fault",)
+    why = "the call failed: server-fault: the scripted model failed, as told"
+    assert outcome.missing == (f"112 record(s) unresolved: {why}",)
 
 
 @pytest.mark.case("S32", "K8-14")
