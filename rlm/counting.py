@@ -86,7 +86,8 @@ async def count(
         on_duplicate: "refuse", or "suffix" to go on with repeated or empty ids.
         run: the directory of the run; a new one in the user's data directory when None.
         cache: keep embeddings in the user's cache directory.
-        on_event: called with each event on the loop's thread; must not block.
+        on_event: called with each event on the loop's thread; must not block. Where it raises it
+            is called no more, which the receipt tells, and the count goes on.
 
     Returns:
         `Completed` with a `Tally` that accounts for every record, or `Incomplete` with the best

@@ -11,7 +11,8 @@ from typing import ClassVar, Self
 
 import orjson
 
-from executors.events import Event
+from corpus.reasons import first_words
+from executors.events import Event, Warned
 
 __all__ = ["EventLog", "NodeFinished", "NodeStarted", "RunFinished", "RunStarted"]
 
@@ -69,22 +70,46 @@ def _line(event: Event) -> bytes:
     return b'{"kind":"%b",%b\n' % (event.kind.encode(), body[1:])
 
 
+def _deaf(event: Event, error: Exception) -> Warned:
+    words = first_words(str(error))
+    message = (
+        f"on_event raised {type(error).__name__}{': ' if words else ''}{words}; "
+        "it heard nothing after that"
+    )
+    return Warned(node=event.node, at=event.at, code="on-event", message=message)
+
+
 class EventLog:
     """Appends each event to a file as one line of JSON, and hands it on.
 
     Args:
         path: the file, made when it does not exist.
-        listeners: called with each event after it was written, in order.
+        listeners: ours: called with each event after it was written, in order.
+        guest: the caller's, called last. Where it raises it is never called again, which is told
+            as a warning, and the run goes on: what was paid for is not lost to a listener.
     """
 
-    def __init__(self, path: Path, *listeners: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *listeners: Callable[[Event], None],
+        guest: Callable[[Event], None] | None = None,
+    ) -> None:
         self._file = path.open("ab")
         self._listeners = listeners
+        self._guest = guest
 
     def __call__(self, event: Event) -> None:
         self._file.write(_line(event))
         for listener in self._listeners:
             listener(event)
+        if self._guest is None:
+            return
+        try:
+            self._guest(event)
+        except Exception as error:  # noqa: BLE001 - the caller's code: its faults are no fault of the run
+            self._guest = None
+            self(_deaf(event, error))
 
     def flush(self) -> None:
         """Hand what is buffered to the system."""

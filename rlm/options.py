@@ -11,6 +11,7 @@ from typing import Final, Literal, cast, get_args
 from corpus.judges.base import JudgeKind
 from corpus.ledger import VOTES, Votes
 from executors.clock import Clock, SystemClock
+from executors.coroutines import is_async
 from executors.endpoint import RetryPolicy
 from executors.errors import ValidationError
 from executors.events import Event
@@ -96,6 +97,11 @@ class CountOptions:
             if value is not None:
                 _integer(name, value, high)
         _integer("window_tokens", self.window_tokens, 10_000_000)
+        if self.on_event is not None and is_async(self.on_event):
+            raise ValidationError(
+                f"on_event={self.on_event!r} is asynchronous",
+                hint="give a plain function; it may put the event into a queue that others await",
+            )
 
     @property
     def shown(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ class RunLog:
 
     Args:
         directory: of the run; made already.
-        on_event: hears each event after it was written.
+        on_event: hears each event after it was written, until it raises.
     """
 
     def __init__(
@@ -38,8 +38,7 @@ class RunLog:
         self.directory = directory
         self._clock = clock
         self._fold = ReceiptFold()
-        listeners = (self._fold, on_event) if on_event else (self._fold,)
-        self.emit = EventLog(directory / "events.jsonl", *listeners)
+        self.emit = EventLog(directory / "events.jsonl", self._fold, guest=on_event)
 
     def __enter__(self) -> Self:
         return self

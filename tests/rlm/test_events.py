@@ -63,3 +63,33 @@ def test_listeners_hear_each_event_after_it_was_written(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl", heard.append) as log:
         log(event)
     assert heard == [event]
+
+
+def test_a_guest_that_raises_hears_no_more_and_the_log_goes_on(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    seen: list[Event] = []
+
+    def guest(event: Event) -> None:
+        seen.append(event)
+        raise KeyError("half\nof it")
+
+    first, second = (Warned(node=NODE, at=AT, code="x", message=text) for text in "ab")
+    with EventLog(tmp_path / "events.jsonl", heard.append, guest=guest) as log:
+        log(first)
+        log(second)
+    assert seen == [first]
+    told = "on_event raised KeyError: 'half\\nof it'; it heard nothing after that"
+    assert heard == [first, Warned(node=NODE, at=AT, code="on-event", message=told), second]
+    assert (tmp_path / "events.jsonl").read_bytes().count(b"\n") == 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit()])
+def test_what_is_no_exception_passes_through_a_log(tmp_path: Path, error: BaseException) -> None:
+    def guest(_: Event) -> None:
+        raise error
+
+    with (
+        EventLog(tmp_path / "events.jsonl", guest=guest) as log,
+        pytest.raises(type(error)),
+    ):
+        log(Warned(node=NODE, at=AT, code="x", message="y"))
