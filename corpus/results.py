@@ -114,6 +114,10 @@ class Tally:
     by_person: Mapping[int, str]
     """Ordinal -> who said so, for records that a person labelled."""
 
+    def __repr__(self) -> str:
+        left = self.states["unresolved"]
+        return f"Tally(count={self.count}, records={self.records}, unresolved={left})"
+
     @property
     def count(self) -> int:
         """Records that matched; for a OneOf, records that were given a label."""
@@ -208,6 +212,9 @@ class Ranking:
     spool: Spool
     scores: NDArray[np.float32]
     """One score a record, in corpus order; NaN for empty records."""
+
+    def __repr__(self) -> str:
+        return f"Ranking(records={self.records}, judge={self.judge!r})"
 
     def rows(self) -> Iterator[Ranked]:
         """Yield the records that have a score, best first; ties in corpus order."""

@@ -93,7 +93,7 @@ class NodeReceipt:
     """Answers for aliases that were never shown; dropped."""
     repaired: int = 0
     snippets: list[str] = field(default_factory=list[str])
-    """Starts of replies that could not be read, at most five."""
+    """Starts of replies that could not be read: distinct ones, at most five."""
     totals: Totals = field(default_factory=Totals)
     warnings: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -130,6 +130,12 @@ class Receipts:
     """The result in numbers, as written to the file."""
     temperatures: tuple[float | None, ...] = ()
     """At which the calls were answered; None where none was sent and the server's own held."""
+
+    def __repr__(self) -> str:
+        ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
+        return (
+            f"Receipts(run={self.run!r}, calls={self.totals.calls}{ended}, path={str(self.path)!r})"
+        )
 
     @property
     def path(self) -> Path:
@@ -232,8 +238,9 @@ class ReceiptFold:
         node = self._node(event)
         node.foreign += event.foreign
         node.repaired += event.repaired
-        if event.snippet and len(node.snippets) < _SNIPPETS:
-            node.snippets.append(event.snippet)
+        kept = node.snippets
+        if event.snippet and len(kept) < _SNIPPETS and event.snippet not in kept:
+            kept.append(event.snippet)
 
     def _call(self, event: CallFinished | CallFailed | Retried) -> None:
         node = self._node(event)

@@ -6,6 +6,7 @@ count     rlm count
 show      rlm show
 doctor    rlm doctor
 models    rlm models
+unfinished what the log of a run without a receipt says
 watch     what is told while a run goes on
 exits     exit codes
 faults    how an error is said

@@ -88,7 +88,7 @@ def main(args: Sequence[str] | None = None) -> int:
             if args is None:
                 own_streams()
             _accept_any_text()
-            code = _run(given, as_json=as_json)
+            code = _run(given)
             sys.stdout.flush()
             return code
         except RlmError as error:
@@ -113,7 +113,7 @@ def _failed(error: RlmError, *, as_json: bool) -> int:
     return exit_of(error)
 
 
-def _run(args: list[str], *, as_json: bool) -> int:
+def _run(args: list[str]) -> int:
     # Not `command.main`: it would turn a closed pipe and Ctrl-C into codes of its own.
     command = typer.main.get_command(app)
     try:
@@ -122,8 +122,7 @@ def _run(args: list[str], *, as_json: bool) -> int:
     except typer.Exit as wanted:
         return wanted.exit_code
     except typer.TyperException as error:
-        say_error(_usage(error, args), as_json=as_json)
-        return Exit.USAGE
+        raise _usage(error, args) from None
     return code if isinstance(code, int) else Exit.DONE
 
 

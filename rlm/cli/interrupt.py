@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from itertools import count
 from types import FrameType
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rlm.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 __all__ = ["STOPPING", "ending_like_ctrl_c", "saying_that_it_stops", "stopped_by"]
 
@@ -58,6 +63,8 @@ def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
 def saying_that_it_stops(stream: TextIO) -> Generator[None]:
     """Say in one line that the first Ctrl-C was heard, then let it do what it does anyway.
 
+    A second one interrupts what runs, a third one ends the process.
+
     For use where the loop's own handler is installed already. Threads get no signals, so elsewhere
     than in the main one nothing is changed.
     """
@@ -65,17 +72,22 @@ def saying_that_it_stops(stream: TextIO) -> Generator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
+    # Heavy; whoever has a loop has loaded it.
+    import asyncio
+
     loop = asyncio.get_running_loop()
-    times = 0
+    presses = count(1)  # counts in one step, since a handler may be interrupted by the next signal
 
     def heard(number: int, frame: FrameType | None) -> None:
-        nonlocal times
-        times += 1
+        times = next(presses)
         if times == 1:
             _write(stream, STOPPING)
-        else:
+        elif times == 2:
             # Tasks that a second one tears down are no news; asyncio would print each in full.
             loop.set_exception_handler(_say_nothing)
+        else:
+            # Whatever holds up the way out: nobody has to look for a stronger signal.
+            os._exit(Exit.STOPPED)
         before(number, frame)
 
     signal.signal(signal.SIGINT, heard)
@@ -85,7 +97,7 @@ def saying_that_it_stops(stream: TextIO) -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _say_nothing(_loop: asyncio.AbstractEventLoop, _context: dict[str, object]) -> None:
+def _say_nothing(_loop: AbstractEventLoop, _context: dict[str, object]) -> None:
     """Take the place of the handler that prints."""
 
 

@@ -12,9 +12,11 @@ import typer
 from executors.errors import RunDirError
 from rlm.cli.exits import Exit
 from rlm.cli.options import Json, OutFile, choose
+from rlm.cli.unfinished import unfinished
 
 if TYPE_CHECKING:
     from corpus.results import Row
+    from rlm.outputs import Target
     from rlm.receipts import Receipts
     from rlm.render.lines import Line
 
@@ -42,15 +44,18 @@ def show(
 
     directory = _directory_of(directory)
     receipts = load_receipts(directory)
-    if out is not None:
-        _export(directory, out)
+    # The target is checked first; what it holds then comes last, since a disk may be full.
+    target = None if out is None else _target(out)
     if json_:
         sys.stdout.write(receipts.to_json() + "\n")
-        return Exit.DONE
-    lines = _summary(receipts)
-    if state is not None:
-        lines += _listing(directory, state, limit)
-    write_lines(lines, sys.stdout)
+    else:
+        lines = _summary(receipts)
+        if state is not None:
+            lines += _listing(directory, state, limit)
+        write_lines(lines, sys.stdout)
+    if target is not None:
+        sys.stdout.flush()
+        _export(directory, target)
     return Exit.DONE
 
 
@@ -75,6 +80,8 @@ def load_receipts(directory: Path) -> Receipts:
     try:
         return Receipts.load(directory)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and (said := unfinished(directory)) is not None:
+            raise said from None
         raise RunDirError(
             f"{str(directory)!r} holds no receipt that can be read: {error.strerror}",
             hint="name the directory of a run, as `rlm count` prints it",
@@ -125,11 +132,17 @@ def _row(row: Row) -> Line:
     return line(f"  {facts}  ", Piece(plain(row.where or "", 60), "dim"))
 
 
-def _export(directory: Path, out: Path) -> None:
-    from rlm.outputs import check_target, write_result
+def _target(out: Path) -> Target:
+    from rlm.outputs import check_target
+
+    return check_target(out)
+
+
+def _export(directory: Path, target: Target) -> None:
+    from rlm.outputs import write_result
     from rlm.render.safe import plain
     from rlm.runs import load_result
 
-    written = write_result(load_result(directory), check_target(out))
+    written = write_result(load_result(directory), target)
     for said in (f"{written.path}: {written.rows:,} rows", *written.notes):
         sys.stderr.write(plain(said) + "\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from executors.errors import OutputError, UsageError
 
@@ -32,7 +32,8 @@ def own_streams() -> None:
     Raises:
         UsageError: standard output is closed.
     """
-    closed = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison] - as Python has it
+    # Python leaves None where a descriptor is closed; the type of a stream does not say so.
+    closed = cast("TextIO | None", sys.stdout) is None
     _fill_gaps()
     encoding, err = _encoding(), _Lossy(_ERR, "wb", closefd=False)
     if sys.stderr is sys.__stderr__:

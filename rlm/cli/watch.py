@@ -142,7 +142,8 @@ class Watch:
     def _call(self) -> None:
         self._calls += 1
         if self._progress is not None:
-            cost = None if 0 < self._answered == self._unpriced else self._cost
+            # Also while all calls failed: 0 USD would be a claim.
+            cost = None if self._answered == self._unpriced else self._cost
             now = replace(self._progress.standing, calls=self._calls, cost=cost, note="")
             self._progress.update(now)
 

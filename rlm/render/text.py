@@ -20,6 +20,8 @@ __all__ = ["calls_of", "result_block", "spend_of", "times", "tree"]
 _WIDTH: Final = 300
 _LISTED: Final = 20
 _LABELS: Final = 200
+# What is no error of ours is named in receipts as Python names it.
+_ENDINGS: Final = {"CancelledError": "cancelled", "KeyboardInterrupt": "cancelled"}
 _STATES: Final = (
     ("matched", "matched"),
     ("not_matched", "not matched"),
@@ -236,10 +238,10 @@ def _details(node: NodeReceipt) -> Iterator[Piece]:
         yield Piece(calls, "warn")
     for message, count in list(node.warnings.items())[:_LISTED]:
         yield Piece(times(_said(message), count), "warn")
-    for snippet in node.snippets:
-        yield Piece(f"unreadable reply: {plain(snippet, 80)}", "dim")
+    for snippet in dict.fromkeys(plain(snippet, 80) for snippet in node.snippets):
+        yield Piece(f"unreadable reply: {snippet}", "dim")
     if node.error is not None:
-        yield Piece(f"ended early: {_said(node.error)}", "bad")
+        yield Piece(f"ended early: {_ENDINGS.get(node.error, _said(node.error))}", "bad")
 
 
 def _counted(count: int, noun: str) -> str:

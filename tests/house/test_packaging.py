@@ -70,7 +70,7 @@ def test_the_wheel_says_name_version_licence_and_command(wheel: dict[str, bytes]
     assert f"\nName: rlm-recurse\nVersion: {rlm.__version__}\n" in metadata
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
     assert b"Apache License" in wheel[f"{folder}/licenses/LICENSE"]
-    assert b"rlm = rlm.cli:main" in wheel[f"{folder}/entry_points.txt"]
+    assert b"rlm = rlm.__main__:main" in wheel[f"{folder}/entry_points.txt"]
 
 
 def test_the_sdist_builds_the_same_packages(sdist: set[str]) -> None:

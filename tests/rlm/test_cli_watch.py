@@ -105,7 +105,7 @@ def test_each_reason_of_failing_calls_is_said_once_and_few_of_them() -> None:
     [
         ([answered(None), answered(None)], "2 calls, price unknown"),
         ([answered(None), answered(Decimal(1))], "2 calls, 1.0000 USD"),
-        ([failed("x")], "1 call, 0.0000 USD"),
+        ([failed("x")], "1 call, price unknown"),
     ],
 )
 def test_a_cost_is_unknown_only_where_no_answer_has_a_price(events: list[Event], cost: str) -> None:

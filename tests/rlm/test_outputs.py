@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from corpus.ledger import Ledger
 from corpus.records import Part
-from corpus.results import Ranking, Tally, tally
+from corpus.results import Ranking, Tally, ranked_by_probability, tally
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.verdicts import Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
-from executors.errors import MissingExtra, UsageError, ValidationError
+from executors.errors import MissingExtra, OutputError, UsageError, ValidationError
 from rlm import outputs
 from rlm.outputs import check_target, read_csv, write_result
 from rlm.render.spreadsheet import CellGuard, restored
@@ -128,7 +128,7 @@ def test_a_file_that_breaks_off_leaves_the_older_one_and_no_rest(
         raise OSError("the disk is full")
 
     monkeypatch.setattr(outputs, "write_csv", broken)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(OutputError, match="full"):
         write_result(nasty, target)
     assert target.path.read_text(encoding="utf-8") == "the older one"
     assert [file.name for file in tmp_path.iterdir() if file.name != "spool"] == ["out.csv"]
@@ -214,3 +214,9 @@ def test_half_a_character_is_replaced_once_and_counted() -> None:
     assert guard("\ud83d\0=") == "\ufffd\u2400="
     assert guard.replaced == 1
     assert guard.formulas == 0
+
+
+def test_results_are_one_line_in_a_notebook(nasty: Tally) -> None:
+    assert repr(nasty) == "Tally(count=3, records=12, unresolved=2)"
+    ranked = repr(ranked_by_probability(nasty))
+    assert ranked == f"Ranking(records=12, judge={nasty.judge!r})"

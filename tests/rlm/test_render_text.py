@@ -217,3 +217,17 @@ def test_any_receipt_from_elsewhere_can_be_shown(result: dict[str, object], kind
     text = as_text(result_block(receipts({**result, "kind": kind})))
     assert "\x1b" not in text
     assert "receipt: /runs/one/receipt.json" in text
+
+
+def test_what_is_said_of_replies_and_endings_is_said_once_and_in_words() -> None:
+    odd = node("root", "count", snippets=["Sure!"] * 3 + ["No."], error="CancelledError")
+    shown = as_text(tree(receipts({}, odd)))
+    assert shown.count("unreadable reply: ") == 2
+    assert shown.endswith("ended early: cancelled\n")
+
+
+def test_receipts_are_one_line_in_a_notebook() -> None:
+    shown = repr(receipts(TALLY, node("root", "count"), blocker="halted", totals=PAID))
+    assert shown == snapshot(
+        "Receipts(run='20260101-000000-3f9a2c', calls=1512, blocker='halted', path='/runs/one/receipt.json')"
+    )
