@@ -7,7 +7,17 @@ from typing import Final, assert_never
 
 from executors.errors import ValidationError
 
-__all__ = ["NO", "YES", "OneOf", "Question", "YesNo", "as_question", "classes_of", "question_key"]
+__all__ = [
+    "NO",
+    "YES",
+    "OneOf",
+    "Question",
+    "YesNo",
+    "as_question",
+    "classes_of",
+    "question_key",
+    "require_encodable",
+]
 
 _MAX_LABELS = 200
 YES: Final = "yes"
@@ -40,6 +50,7 @@ class OneOf:
             )
         folded = [label.strip().casefold() for label in self.labels]
         for label, fold in zip(self.labels, folded, strict=True):
+            require_encodable(label, "a label")
             if not fold:
                 raise ValidationError(f"the label {label!r} is blank")
             if folded.count(fold) > 1:
@@ -88,7 +99,23 @@ def question_key(question: Question) -> tuple[str, ...]:
             assert_never(question)
 
 
+def require_encodable(text: str, what: str) -> None:
+    """Refuse a text that UTF-8 cannot hold: no model could be asked it and no receipt name it.
+
+    Raises:
+        ValidationError: it holds halves of surrogate pairs, which stand for stray bytes.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValidationError(
+            f"{what} holds {text[error.start]!r}, which is no character: {text[:80]!r}",
+            hint="write it in UTF-8; a terminal or file in another encoding leaves such bytes",
+        ) from None
+
+
 def _require_text(text: str) -> None:
+    require_encodable(text, "the question")
     if not text.strip():
         raise ValidationError(
             f"the question {text!r} is blank", hint="ask something, as in 'is this spam?'"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from glob import iglob
+from pathlib import Path
 
 from corpus.sources import OnBad, Source, SourceLike, open_source
+from corpus.sources.folder import is_pattern
+from executors.errors import ValidationError
 
-__all__ = ["Corpus", "open_corpus"]
+__all__ = ["Corpus", "open_corpus", "require_outside"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +67,22 @@ def open_corpus(
         )
 
     return Corpus(source=opened, column=column)
+
+
+def require_outside(source: str, path: Path, *, option: str) -> None:
+    """Refuse a file that would be read as records of the folder or pattern it is written to.
+
+    Raises:
+        ValidationError: the source is a folder around it, or a pattern that it matches.
+    """
+    target = path.resolve()
+    if is_pattern(source):
+        inside = any(target == Path(found).resolve() for found in iglob(source, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute patterns
+    else:
+        inside = Path(source).is_dir() and target.is_relative_to(Path(source).resolve())
+    if inside:
+        raise ValidationError(
+            f"{option}={str(path)!r} lies in the source {source!r}",
+            where="the next count would read it as records",
+            hint="name a place outside of it",
+        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, NoReturn, cast, get_args
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import VOTES, Votes
+from corpus.questions import require_encodable
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
 from executors.endpoint import RetryPolicy
@@ -102,6 +103,32 @@ class CountOptions:
                 f"on_event={self.on_event!r} is asynchronous",
                 hint="give a plain function; it may put the event into a queue that others await",
             )
+        for what in ("description", "positive", "key_env"):
+            require_encodable(getattr(self, what) or "", what)
+        for term in self.terms:
+            require_encodable(term, "a term")
+        self._refuse_without_effect()
+
+    def _refuse_without_effect(self) -> None:
+        """Refuse what would be passed over in silence: whoever gave it expects another count."""
+        by_rule = callable(self.judge) or self.judge == "rule" or (not self.judge and self.terms)
+        if by_rule:
+            given = {
+                "model": self.model is not None,
+                "key_env": self.key_env is not None,
+                "encoder": self.encoder is not None,
+                "quotes": self.quotes,
+            }
+            for name in filter(given.__getitem__, given):
+                _without_effect(name, "a rule judges", "or give no terms (--terms) and no rule")
+        elif self.terms:
+            _without_effect("terms", f"the {self.judge} judge takes none", "or leave out --judge")
+        if self.key_env is not None and self.model is None:
+            _without_effect("key_env", "no model is named", "or name one with model= (--model)")
+        if self.positive is not None and self.labels is None and self.ask_labels is None:
+            _without_effect(
+                "positive", "there are no labels", "or give labels= (--labels or --label N)"
+            )
 
     @property
     def shown(self) -> dict[str, str]:
@@ -117,10 +144,9 @@ class CountOptions:
 
 def _as_text(value: object) -> str:
     match value:
-        case str() | int() | float():
-            return str(value)
-        case Path():
-            return str(value)
+        case str() | int() | float() | Path():
+            # Names of files may hold stray bytes, which a receipt cannot.
+            return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
         case Model():
             return value.info.spec
         case tuple():
@@ -134,9 +160,8 @@ def _as_text(value: object) -> str:
 
 
 def _terms(value: object) -> tuple[str, ...]:
-    items = (
-        cast("tuple[object, ...]", tuple(value)) if isinstance(value, list | tuple) else (value,)
-    )
+    many = isinstance(value, list | tuple)
+    items = tuple(cast("Sequence[object]", value)) if many else (value,)
     texts = [item for item in items if isinstance(item, str) and item.strip()]
     if len(texts) != len(items):
         raise ValidationError(
@@ -155,6 +180,13 @@ def _kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
         raise ValidationError(
             f"{name} is a {type(value).__name__}: {value!r}"[:200], hint=f"give {known}"
         )
+
+
+def _without_effect(name: str, why: str, otherwise: str) -> NoReturn:
+    option = f"--{name.replace('_', '-')}"
+    raise ValidationError(
+        f"{name} ({option}) has no effect: {why}", hint=f"leave it out, {otherwise}"
+    )
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -8,13 +8,14 @@ from typing import Annotated, Final, get_args
 
 import typer
 
+from executors.errors import ValidationError
 from rlm.cli.options import (
     Json,
     KeyEnv,
     ModelSpec,
-    OutFile,
     choose,
     encoder_spec,
+    require_given,
     split_list,
     typed_question,
 )
@@ -151,9 +152,14 @@ def count(
     ] = _DEFAULT_SECONDS,
     # output
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="Directory of this run; a new one.")
+        str | None, typer.Option("--run", metavar="DIR", help="Directory of this run; a new one.")
     ] = None,
-    out: OutFile = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."
+        ),
+    ] = None,
     json_: Json = False,
 ) -> int:
     """Count the records that match a question, and account for every one of them.
@@ -163,10 +169,21 @@ def count(
     # Cheapest first: words, files and columns; then what loads numbers, encoders and models. None
     # of it is loaded for --help.
     from rlm.cli.labels import labels_from
-    from rlm.corpora import open_corpus
+    from rlm.corpora import open_corpus, require_outside
 
+    require_given(
+        source=source, run=run, out=out, labels=labels, id=id_, text=text, query=query, by=by,
+        format=format_, encoding=encoding, encoder=encoder, model=model, key_env=key_env,
+        judge=judge, positive=positive, description=description,
+    )  # fmt: skip
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
+    if positive is not None and one_of is not None:
+        raise ValidationError(
+            "--positive has no effect: --one-of has no yes", hint="leave one of the two out"
+        )
     term_list = split_list(terms, option="--terms")
+    if out is not None:
+        require_outside(source, Path(out), option="--out")
     source_open = open_corpus(
         source,
         id=id_,
@@ -199,6 +216,7 @@ def count(
         key_env=key_env,
         judge=choose(judge, get_args(JudgeKind), option="--judge") if judge else None,
         encoder=encoder_spec(encoder),
+        words=words,
         labels=known,
         positive=positive,
         ask_labels=asker,

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 import typer
 
@@ -20,6 +20,7 @@ __all__ = [
     "OutFile",
     "choose",
     "encoder_spec",
+    "require_given",
     "split_list",
     "typed_question",
 ]
@@ -52,7 +53,7 @@ def split_list(text: str | None, *, option: str) -> tuple[str, ...]:
     """Split `a,b,"c, d"` at its commas, as one line of CSV.
 
     Raises:
-        ValidationError: a quote that is not closed, or more than one line.
+        ValidationError: a quote that is not closed, more than one line, or nothing in it.
     """
     if text is None:
         return ()
@@ -63,7 +64,23 @@ def split_list(text: str | None, *, option: str) -> tuple[str, ...]:
             f"{option}={text!r} is no list: {error}",
             hint=f"separate by commas and quote what holds one, as in {option} 'a,\"b, c\",d'",
         ) from None
-    return tuple(item.strip() for row in rows for item in row if item.strip())
+    items = tuple(item.strip() for row in rows for item in row if item.strip())
+    if not items:
+        raise ValidationError(f"{option}={text!r} names nothing", hint=f"as in {option} 'a,b'")
+    return items
+
+
+def require_given(**values: object) -> None:
+    """Refuse options that are given and empty, as a variable of a script that was never set.
+
+    Raises:
+        ValidationError: one of them is; an empty path would be the working directory.
+    """
+    for name, value in values.items():
+        items = cast("list[object]", value) if isinstance(value, list) else [value]
+        if any(isinstance(item, str) and not item.strip() for item in items):
+            option = "SOURCE" if name == "source" else f"--{name.strip('_').replace('_', '-')}"
+            raise ValidationError(f"{option} is empty", hint="give a value, or leave it out")
 
 
 def choose(value: str, choices: Sequence[C], *, option: str) -> C:
