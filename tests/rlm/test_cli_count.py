@@ -306,8 +306,8 @@ from rlm.corpora import open_corpus
 from rlm.options import CountOptions
 
 def waits(text):
-    print("begun", flush=True)
     try:
+        print("begun", flush=True)
         sys.stdin.read()
     except KeyboardInterrupt:
         if "stubborn" not in sys.argv:
