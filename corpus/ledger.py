@@ -71,7 +71,11 @@ class Ledger:
         self.reasons: list[str] = ["", NEVER_JUDGED, DISAGREE]
         self._codes: Codes = np.zeros((passes, size), dtype=np.uint16)
         self._label_codes = {label: FIRST_LABEL + i for i, label in enumerate(labels)}
-        self._reason_codes = {reason: i for i, reason in enumerate(self.reasons)}
+        self._kinds = [NONE, UNRESOLVED, UNSURE]  # of the reasons: the code that each explains
+        self._reason_codes = {
+            (kind, reason): i
+            for i, (kind, reason) in enumerate(zip(self._kinds, self.reasons, strict=True))
+        }
         self._reason_of: NDArray[np.uint16] | None = None
         self._probability: NDArray[np.float32] | None = None
         self._pending: dict[tuple[int, int], set[int]] = {}
@@ -195,7 +199,7 @@ class Ledger:
             return UNSURE
         if before != code:
             names = [self.labels[c - FIRST_LABEL] for c in sorted((before, code))]
-            self._give_reason(ordinal, f"{DISAGREE}: {' / '.join(names)}")
+            self._give_reason(ordinal, UNSURE, f"{DISAGREE}: {' / '.join(names)}")
             return UNSURE
         return code
 
@@ -218,9 +222,9 @@ class Ledger:
     def _note(self, ordinal: int, verdict: Verdict) -> None:
         match verdict:
             case Unresolved():
-                self._give_reason(ordinal, verdict.reason)
+                self._give_reason(ordinal, UNRESOLVED, verdict.reason)
             case Unsure():
-                self._give_reason(ordinal, verdict.reason)
+                self._give_reason(ordinal, UNSURE, verdict.reason)
                 self._give_probability(ordinal, verdict.probability)
             case Matched() | Chosen():
                 self._give_probability(ordinal, verdict.probability)
@@ -238,18 +242,23 @@ class Ledger:
             self._probability = np.full(self.size, np.nan, dtype=np.float32)
         self._probability[ordinal] = probability
 
-    def _give_reason(self, ordinal: int, reason: str) -> None:
+    def _give_reason(self, ordinal: int, kind: int, reason: str) -> None:
+        """Keep the reason of the verdict that wins: what is unresolved beats what is unsure."""
         if self._reason_of is None:
             self._reason_of = np.zeros(self.size, dtype=np.uint16)
-        code = self._reason_codes.get(reason)
+        if kind >= self._kinds[int(self._reason_of[ordinal])]:
+            self._reason_of[ordinal] = self._reason_code(kind, reason)
+
+    def _reason_code(self, kind: int, reason: str) -> int:
+        code = self._reason_codes.get((kind, reason))
+        if code is None and len(self.reasons) >= _MAX_REASONS:
+            reason = "more kinds of reasons than are kept"
+            code = self._reason_codes.get((kind, reason))
         if code is None:
-            if len(self.reasons) >= _MAX_REASONS:
-                reason = "more kinds of reasons than are kept"
-                code = self._reason_codes.get(reason)
-            if code is None:
-                code = self._reason_codes[reason] = len(self.reasons)
-                self.reasons.append(reason)
-        self._reason_of[ordinal] = code
+            code = self._reason_codes[kind, reason] = len(self.reasons)
+            self.reasons.append(reason)
+            self._kinds.append(kind)
+        return code
 
 
 def fold_passes(rows: Codes, votes: Votes) -> Codes:

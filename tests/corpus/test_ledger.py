@@ -155,3 +155,21 @@ def test_a_failed_window_leaves_each_of_its_items_unresolved() -> None:
     assert ledger.codes("any").tolist() == [UNRESOLVED, UNRESOLVED]
     assert ledger.reason(1) == "the call failed"
     assert ledger.unresolved == 2
+
+
+@pytest.mark.parametrize("passes", [(OPEN, DOUBT), (DOUBT, OPEN), (OPEN, NO), (NO, OPEN)])
+def test_the_reason_is_that_of_the_verdict_that_wins(passes: tuple[Verdict, Verdict]) -> None:
+    ledger = Ledger(1, passes=2)
+    for pass_index, verdict in enumerate(passes):
+        ledger.add(part(0), pass_index, verdict)
+    assert (ledger.codes("any")[0], ledger.reason(0)) == (UNRESOLVED, "lost")
+    assert folded(passes) == (UNRESOLVED, "lost")
+
+
+def test_of_two_reasons_of_one_kind_the_later_stays_and_one_text_may_explain_both_kinds() -> None:
+    ledger = Ledger(1, passes=3)
+    ledger.add(part(0), 0, Unsure(reason="odd"))
+    ledger.add(part(0), 1, Unresolved(reason="odd"))
+    ledger.add(part(0), 2, Unsure(reason="later"))
+    assert ledger.reason(0) == "odd"
+    assert folded([Unsure(reason="one"), Unsure(reason="two")]) == (UNSURE, "two")

@@ -1,5 +1,8 @@
 """Quotes are found by code, in the record's own words and at its own offsets."""
 
+import re
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,3 +54,29 @@ def test_whatever_stands_in_a_text_is_found_there(text: str, at: int, end: int, 
     assert (quote is None) == (not words.split())
     if quote is not None:
         assert text[quote.start - start : quote.end - start] == quote.text
+
+
+@given(st.text("ab \n\u2003"), st.text("ab \n"))
+def test_it_finds_what_a_search_for_the_words_with_any_space_between_would(
+    text: str, words: str
+) -> None:
+    pieces = words.split()
+    found = re.search(r"\s+".join(map(re.escape, pieces)), text) if pieces else None
+    quote = find_quote(part(text), words)
+    assert (quote is None) == (found is None)
+    if quote is not None and found is not None and words not in text:
+        assert (quote.start, quote.end) == found.span()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a " * 100_000, "a  " * 50_000 + "b"),
+        ("a" + " " * 200_000, "a  b"),
+        ("ab \n" * 50_000 + "c", "ab  " * 50_000 + "c"),
+    ],
+)
+def test_a_long_quote_in_a_long_text_takes_no_time(text: str, words: str) -> None:
+    before = process_time()
+    find_quote(part(text), words)
+    assert process_time() - before < 1.0
