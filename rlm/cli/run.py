@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
@@ -63,14 +64,22 @@ def run_count(
         # The count is there: it is shown first, and then what became of the file.
         report = replace(report, unwritten=_kept(error, best, outcome.receipts))
     except KeyboardInterrupt:
-        report.print(as_json=as_json)
+        _print(report, as_json=as_json)
         raise
-    report.print(as_json=as_json)
+    _print(report, as_json=as_json)
     if report.unwritten is None:
         return code
-    sys.stdout.flush()
     say_error(report.unwritten)
     return exit_of(report.unwritten)
+
+
+def _print(report: Report, *, as_json: bool) -> None:
+    try:
+        report.print(as_json=as_json)
+        sys.stdout.flush()
+    except OutputError as error:
+        shown = f"rlm show {shlex.quote(str(report.receipts.directory))}"
+        raise OutputError(error.what, hint=f"nothing is lost: {shown}") from None
 
 
 def _kept(error: OutputError, best: Tally | Ranking | None, receipts: Receipts) -> OutputError:
@@ -93,7 +102,9 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
         return
     by = stopped_by()
     name = "Ctrl-C" if by is signal.SIGINT else by.name
-    Report(receipts=receipts, missing=(f"stopped by {name}",)).print(as_json=as_json)
+    report = Report(receipts=receipts, missing=(f"stopped by {name}",))
+    with suppress(BrokenPipeError, OutputError):  # a terminal that hung up reads no more
+        _print(report, as_json=as_json)
 
 
 async def _counted(

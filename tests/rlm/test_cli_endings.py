@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_a_full_standard_output_is_said_once() -> None:
     assert done.returncode == 4
     last = done.stderr.splitlines()[-2:]
     assert last[0] == "rlm: standard output cannot be written: No space left on device"
-    assert "rlm show RUN_DIR" in last[1]
+    assert last[1] == "  nothing is lost: rlm show run"
 
 
 def test_a_closed_standard_output_is_refused_before_anything_is_done() -> None:
@@ -184,6 +185,15 @@ def test_a_signal_that_ends_a_run_leaves_a_receipt(number: signal.Signals) -> No
     )
 
 
+def test_a_terminal_that_hung_up_costs_neither_the_receipt_nor_the_code() -> None:
+    with FakeServer(slow) as server, Path("/dev/full").open("w", encoding="utf-8") as nobody:
+        process = running(f"openai+{server.base_url}:m", server, out=nobody)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGHUP
+    assert Path("run/receipt.json").exists()
+
+
 def test_a_run_that_was_killed_shows_what_its_log_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -214,11 +224,13 @@ def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def running(model: str, server: FakeServer) -> "subprocess.Popen[str]":
+def running(
+    model: str, server: FakeServer, out: int | IO[str] = subprocess.PIPE
+) -> "subprocess.Popen[str]":
     """Start a count that waits for its model."""
     command = [sys.executable, "-m", "rlm", "count", "t.csv", "is it?", "--model", model]
     process = subprocess.Popen(
-        [*command, "--run", "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--run", "run"], stdout=out, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 30
     while not server.requests and time.monotonic() < deadline:
