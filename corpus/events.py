@@ -23,6 +23,8 @@ class SourceRead(Event):
     """Records that repeat the text of an earlier one."""
     said: tuple[str, ...]
     """What was detected and assumed, as sentences."""
+    fingerprint: str = ""
+    """Hash over all ids and texts, whatever their order: which corpus was counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,6 +147,7 @@ class CountRun:
                     empty=int(spool.is_empty.sum()),
                     identical=spool.identical,
                     said=info.said,
+                    fingerprint=spool.fingerprint,
                 )
             )
             said.extend((f"{len(spool):,} records", *info.said))
@@ -265,7 +266,7 @@ class CountRun:
         self._partial = partial(self._tally, spool, ledger, judge, taught)
         halted: Halted | None = None
         with self._log.node(_JUDGE, f"judge by {info.name}") as said:
-            self._spent = True
+            self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
             todo = len(distinct(spool))
             self._started(info.name, todo, plan.passes, plan.cut.items, plan.cap)
             try:

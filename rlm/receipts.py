@@ -118,6 +118,8 @@ class Receipts:
     task: str
     version: str
     options: Mapping[str, str]
+    source: Mapping[str, str]
+    """What was read: its name, its columns as they were chosen, and the hash of its contents."""
     blocker: str | None
     nodes: tuple[NodeReceipt, ...]
     """In order of their ids: each parent before its children."""
@@ -172,6 +174,7 @@ class ReceiptFold:
 
     def __init__(self) -> None:
         self._run: RunStarted | None = None
+        self._source: dict[str, str] = {}
         self._blocker: str | None = None
         self._nodes: dict[str, NodeReceipt] = {}
         self._roles: dict[str, Totals] = {}
@@ -182,7 +185,7 @@ class ReceiptFold:
     def __call__(self, event: Event) -> None:
         """Take one event."""
         match event:  # what comes with every call stands first
-            case CallStarted() | SourceRead() | ScanStarted():
+            case CallStarted() | ScanStarted():
                 pass
             case CallFinished() | CallFailed() | Retried():
                 self._call(event)
@@ -202,6 +205,13 @@ class ReceiptFold:
             case Warned():
                 node = self._node(event)
                 node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
+            case SourceRead():
+                self._source = {
+                    "name": event.source,
+                    "records": str(event.records),
+                    "columns": "; ".join(event.said),
+                    "fingerprint": event.fingerprint,
+                }
             case RunStarted():
                 self._run = event
             case RunFinished():
@@ -218,6 +228,7 @@ class ReceiptFold:
             task=run.task if run else "",
             version=run.version if run else "",
             options=run.options if run else {},
+            source=dict(self._source),
             blocker=self._blocker,
             nodes=tuple(sorted(self._nodes.values(), key=_path)),
             totals=self.totals,

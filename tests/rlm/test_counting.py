@@ -490,3 +490,12 @@ async def test_an_empty_set_of_labels_is_said_and_not_ranked_around() -> None:
 async def test_an_option_of_another_kind_is_refused_with_its_name(wrong: dict[str, Any]) -> None:
     with pytest.raises(rlm.ValidationError, match=next(iter(wrong))):
         await rlm.count("?", reports(3), **wrong)
+
+
+async def test_the_receipt_says_which_corpus_was_counted_whatever_its_order() -> None:
+    first = await rlm.count("fire?", reports(9), judge=on_fire)
+    other = await rlm.count("fire?", reports(9)[::-1], judge=on_fire)
+    changed = await rlm.count("fire?", reports(8), judge=on_fire)
+    prints = [o.receipts.source["fingerprint"] for o in (first, other, changed)]
+    assert prints[0] == prints[1] != prints[2]
+    assert first.receipts.source["records"] == "9"

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from rlm.receipts import NodeReceipt, Receipts, Totals
+from corpus.events import JudgeNoted
+from executors.ids import NodeId
+from rlm.receipts import NodeReceipt, ReceiptFold, Receipts, Totals
 from rlm.render.lines import as_text
 from rlm.render.text import result_block, spend_of, times, tree
 
@@ -57,6 +59,7 @@ def receipts(
         run="20260101-000000-3f9a2c",
         task="is this spam?",
         version="0.1.0",
+        source={},
         options={},
         blocker=blocker,
         nodes=nodes,
@@ -231,3 +234,13 @@ def test_receipts_are_one_line_in_a_notebook() -> None:
     assert shown == snapshot(
         "Receipts(run='20260101-000000-3f9a2c', calls=1512, blocker='halted', path='/runs/one/receipt.json')"
     )
+
+
+def test_a_receipt_keeps_each_unreadable_reply_once() -> None:
+    fold = ReceiptFold()
+    for window, snippet in enumerate(["Sure!"] * 6 + ["No."]):
+        fold(
+            JudgeNoted(node=NodeId("root"), at=START, window=window, pass_index=0, snippet=snippet)
+        )
+    (kept,) = fold.receipts(Path("/runs/one"), {}).nodes
+    assert kept.snippets == ["Sure!", "No."]
