@@ -12,8 +12,10 @@ import anyio.lowlevel
 from corpus.judges.base import JudgeInfo, Window
 from corpus.judges.notes import Notes
 from corpus.questions import OneOf, Question, YesNo
+from corpus.reasons import Reasons, first_words
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
 from executors.clock import Clock, SystemClock
+from executors.coroutines import is_async
 from executors.errors import Halted, ValidationError
 from executors.events import Emit
 from executors.ids import NodeId, content_key
@@ -26,6 +28,9 @@ Rule = Callable[[str], object] | Mapping[str, Callable[[str], object]]
 function for each label."""
 
 _WINDOW: Final = 1_000
+# Records from the first on, on each of which the rule raised, before it counts as broken.
+_BROKEN: Final = 20
+_QUOTED: Final = re.compile(r"""(['"])(.+?)\1""")
 _MATCHED: Final = Matched()
 _NOT_MATCHED: Final = NotMatched()
 _NO_LABEL: Final = Unsure(reason="the rule fits no label")
@@ -61,6 +66,9 @@ class RuleJudge:
         clock: Clock | None = None,
     ) -> None:
         self._decide = _decider(rule, question)
+        self._reasons = Reasons()
+        self._worked = False
+        self._raised = 0
         self._node = node or NodeId("root")
         self._emit = emit
         self._clock = clock or SystemClock()
@@ -80,7 +88,11 @@ class RuleJudge:
         return self._info
 
     async def judge(self, window: Window) -> Sequence[Verdict]:
-        """Return one verdict for each record; see `Judge.judge`."""
+        """Return one verdict for each record; see `Judge.judge`.
+
+        Raises:
+            ValidationError: the rule raised on each of the first 20 records: it is broken.
+        """
         # Nothing below waits: give the loop its turn, and a cancellation its place.
         await anyio.lowlevel.checkpoint()
         decide = self._decide
@@ -88,19 +100,46 @@ class RuleJudge:
         for part in window.items:
             try:
                 verdicts.append(decide(part.text))
+                self._worked = True
             except Halted:
                 raise
-            except Exception as error:  # noqa: BLE001 - the caller's code: one record never ends the others
-                verdicts.append(Unresolved(reason=f"the rule raised {type(error).__name__}"))
+            except Exception as error:  # the caller's code: one record never ends the others
+                verdicts.append(self._raising(error, part.text))
+                if not self._worked and self._raised >= _BROKEN:
+                    raise self._broken(verdicts[-1]) from error
         if self._emit is not None:
             Notes().report(self._emit, window, verdicts, node=self._node, clock=self._clock)
         return verdicts
+
+    def _raising(self, error: Exception, text: str) -> Unresolved:
+        self._raised += 1
+        kind = f"the rule raised {type(error).__name__}"
+        words = str(error)
+        if _tells(words, text):
+            return Unresolved(reason=kind)
+        return Unresolved(reason=self._reasons.told(kind, words))
+
+    def _broken(self, last: Verdict) -> ValidationError:
+        why = last.reason if isinstance(last, Unresolved) else "the rule raised"
+        return ValidationError(
+            f"{first_words(why, 200)}, as on each of the first {self._raised} records",
+            where=self._info.name,
+            hint="a rule takes the text of a record and returns True or False, or a label: "
+            "try it on one text by itself",
+        )
+
+
+def _tells(words: str, text: str) -> bool:
+    """Whether the words of an error hold the record's text, or quote some of it."""
+    if text.strip() and text.strip() in words:
+        return True
+    return any(quoted in text or quoted in repr(text) for _, quoted in _QUOTED.findall(words))
 
 
 def _decider(rule: Rule, question: Question) -> _Decide:
     functions = [rule] if callable(rule) else list(rule.values())
     for function in functions:
-        if inspect.iscoroutinefunction(function):
+        if is_async(function):
             raise ValidationError(
                 f"the rule {function!r} is asynchronous",
                 hint="a rule is a plain function of the text; what has to wait is no rule",

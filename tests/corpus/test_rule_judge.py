@@ -56,7 +56,7 @@ async def test_a_rule_says_yes_or_no(rule: Callable[[str], object]) -> None:
 
 @pytest.mark.case("K6-19")
 async def test_a_record_on_which_the_rule_raises_is_unresolved_and_named() -> None:
-    """The reason holds the error's type alone: its message may hold the record's text."""
+    """The reason holds the error's type alone where its message holds the record's text."""
 
     def rule(text: str) -> bool:
         if text == "bad":
@@ -70,6 +70,53 @@ async def test_a_record_on_which_the_rule_raises_is_unresolved_and_named() -> No
     assert isinstance(noted, JudgeNoted)
     assert (noted.window, noted.items, noted.missing) == (3, ("r1",), 1)
     assert noted.node == "root.0"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            TypeError("takes 0 positional arguments\nbut 1"),
+            "TypeError: takes 0 positional arguments",
+        ),
+        (KeyError("column"), "KeyError: 'column'"),
+        (KeyError("cell"), "KeyError"),
+        (ValueError("no number: 'cell'"), "ValueError"),
+        (ValueError(), "ValueError"),
+    ],
+)
+async def test_a_reason_says_what_the_rule_raised_but_nothing_of_the_text(
+    error: Exception, reason: str
+) -> None:
+    def rule(_: str) -> bool:
+        raise error
+
+    (verdict,) = await judged(rule, "some cell of a record")
+    assert verdict == Unresolved(reason=f"the rule raised {reason}")
+
+
+async def test_a_rule_that_raises_on_each_of_the_first_20_records_is_broken() -> None:
+    def rule() -> bool:
+        return True
+
+    texts = [f"text {n}" for n in range(20)]
+    assert len(await judged(rule, *texts[:19])) == 19  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match=r"TypeError: .*takes 0 positional .* first 20 rec"):
+        await judged(rule, *texts)  # type: ignore[arg-type]
+
+
+async def test_a_rule_that_worked_once_goes_on_whatever_it_raises_on() -> None:
+    verdicts = await judged(lambda text: 1 / len(text) < 0.5, "a fire", *[""] * 40)
+    assert sum(isinstance(verdict, Unresolved) for verdict in verdicts) == 40
+
+
+async def test_an_object_whose_call_is_asynchronous_is_refused() -> None:
+    class Later:
+        async def __call__(self, text: str) -> bool:
+            return bool(text)
+
+    with pytest.raises(ValidationError, match="is asynchronous"):
+        await judged(Later(), "text")
 
 
 async def test_a_rule_without_faults_emits_nothing() -> None:
