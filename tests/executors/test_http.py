@@ -145,6 +145,22 @@ async def test_a_body_that_drips_is_bounded_by_its_idle_and_its_total_time() -> 
 
 
 @pytest.mark.case("K1-7")
+async def test_a_call_that_stalls_while_connecting_delays_nobody() -> None:
+    """The one speaks TLS to a server that does not."""
+    async with FakeServer(Completion()) as server:
+        deaf = OpenAIModel("x", base_url=server.base_url.replace("http://", "https://"))
+        model = model_at(server)
+        async with anyio.create_task_group() as group:
+            group.start_soon(deaf.generate, ask())
+            await until(lambda: server.accepted == 1)
+            for _ in range(5):
+                assert (await model.generate(ask())).text == "ok"
+            group.cancel_scope.cancel()
+        await deaf.aclose()
+        await model.aclose()
+
+
+@pytest.mark.case("K1-7")
 async def test_a_stalled_call_delays_nobody() -> None:
     def script(received: object) -> Steps | Completion:
         return silent() if server.requests == 1 else Completion()
@@ -190,6 +206,7 @@ def test_a_bound_that_bounds_nothing_is_refused(name: str, value: object) -> Non
         Bounds(**{name: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.case("K1-5", "K1-7", "K1-8")
 def test_every_bound_has_a_finite_default_and_connect_is_far_below_the_others() -> None:
     bounds = Bounds()
     assert (bounds.connect, bounds.headers, bounds.idle, bounds.total) == (10, 120, 60, 600)
@@ -223,6 +240,18 @@ async def test_a_stream_that_ends_before_its_answer_is_no_answer() -> None:
     async with FakeServer(Steps((_HEAD + sse(delta("half an ans")), Close()))) as server:
         error = await fails_with(TransportFault, server)
     assert error.what == "the stream ended before its answer did"
+
+
+@pytest.mark.case("K1-2")
+@pytest.mark.parametrize("then", [Hold(), Reset()])
+async def test_a_finished_answer_whose_stream_has_no_end_is_not_paid_for_twice(
+    then: Hold | Reset,
+) -> None:
+    async with FakeServer(Steps((_HEAD + sse(delta("yes", "stop")), 0.05, then))) as server:
+        model = model_at(server, bounds=QUICK)
+        reply = await model.generate(ask(stream=True))
+        assert (reply.text, reply.stop, server.requests) == ("yes", "end", 1)
+        await model.aclose()
 
 
 async def test_a_stream_that_ends_without_its_marker_but_after_its_finish_is_whole() -> None:

@@ -211,6 +211,30 @@ async def test_no_content_is_an_empty_text(stream: bool) -> None:
     assert (await answer(Completion(text=None), ask(stream=stream))).text == ""
 
 
+@pytest.mark.case("K5-1", "K5-4", "K5-10")
+@pytest.mark.parametrize(
+    ("deltas", "text"),
+    [
+        (("a\\ud83d", "\\ude00b"), "a\U0001f600b"),
+        (("a\\ud83d b",), "a\ufffd b"),
+        (("\\uDC88", "x"), "\ufffdx"),
+    ],
+)
+async def test_half_a_character_in_an_answer_is_joined_or_replaced_and_asked_for_once(
+    deltas: tuple[str, ...], text: str
+) -> None:
+    """Servers that cut at UTF-16 split an emoji between two deltas."""
+    body = '{"choices": [{"message": {"content": "%s"}, "finish_reason": "stop"}]}'
+    reply = await answer(Reply(body=(body % "".join(deltas)).encode()))
+    assert (reply.text, reply.stop) == (text, "end")
+    event = 'data: {"choices": [{"delta": {"content": "%s"}}]}\n\n'
+    end = 'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    stream = "".join(event % delta for delta in deltas) + end
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+    reply = await answer(Steps((head + stream.encode(),)), ask(stream=True))
+    assert (reply.text, reply.stop) == (text, "end")
+
+
 async def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
     body = orjson.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]})

@@ -147,7 +147,15 @@ class OpenAIModel:
         body = encode(self._info.name, request, dialect, stream=stream, where=self._where)
         temperature = request.temperature if dialect.temperature else None
         fold = StreamFold(where=self._where, temperature=temperature)
-        reply = await self._wire.post(body, self._headers(stream), fold.feed if stream else None)
+        try:
+            reply = await self._wire.post(
+                body, self._headers(stream), fold.feed if stream else None
+            )
+        except TransportFault:
+            # The answer had ended; what broke, or never came, is the end of the stream alone.
+            if (ended := fold.reply()) is None:
+                raise
+            return ended
         if reply is not None:
             return self._read(reply, temperature)
         whole = fold.reply()

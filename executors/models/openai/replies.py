@@ -6,8 +6,9 @@ Reasoning is kept apart and never becomes the text of an answer.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import NoReturn, cast
 
 import orjson
 
@@ -147,12 +148,12 @@ def _reply(
     if refusal and stop == "end":
         stop = "refusal"
     return ModelReply(
-        text=text or refusal,
+        text=_joined(text or refusal),
         stop=stop,
         stop_raw=raw,
         usage=usage,
         model=model if isinstance(model, str) else None,
-        reasoning=reasoning,
+        reasoning=reasoning and _joined(reasoning),
         token_logprobs=logprobs,
         temperature=temperature,
     )
@@ -162,10 +163,38 @@ def _object(body: bytes, where: str) -> Mapping[str, object]:
     try:
         value: object = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise _malformed("no JSON", body, where) from None
+        value = _with_halves(body)
+    if value is None:
+        raise _malformed("no JSON", body, where)
     if not isinstance(value, dict):
         raise _malformed("JSON that is no object", body, where)
     return cast(Mapping[str, object], value)
+
+
+def _with_halves(body: bytes) -> object:
+    """Return JSON in which halves of surrogate pairs stand, as servers write that cut at UTF-16.
+
+    None for what is no JSON for another reason.
+    """
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return None
+    try:
+        return json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _joined(text: str) -> str:
+    """Join halves of surrogate pairs; one without its other half becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _malformed(what: str, body: bytes, where: str) -> MalformedReply:
