@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, assert_never, cast
 import orjson
 
 from corpus.prompts import read_items
-from executors.errors import ServerFault
+from executors.errors import ServerFault, ValidationError
 from executors.messages import Message, ModelReply, ModelRequest, StopReason
 from executors.models.fakes.acts import Act, Completion, Received, Reply
 from executors.models.fakes.scripted import Turn
@@ -52,6 +52,7 @@ Faults = Callable[[int], Fault | None]
 """From the number of the request (from 0, in order of coming) to its fault, None for a good reply."""
 
 _REFUSAL: Final = "I cannot help with that."
+_OTHER: Final = "ok"
 
 
 def judge_script(decide: Decide, faults: Faults | None = None) -> Callable[[ModelRequest], Turn]:
@@ -98,7 +99,16 @@ def _request_of(received: Received) -> ModelRequest:
 
 
 def _reply(request: ModelRequest, decide: Decide, fault: Fault | None) -> tuple[str, StopReason]:
-    answers = {alias: _word(decide(text)) for alias, text in read_items(request)}
+    items = _items(request)
+    if items is None:
+        return _OTHER, "end"
+    return _told(request, {alias: _word(decide(text)) for alias, text in items}, fault)
+
+
+def _told(
+    request: ModelRequest, answers: dict[str, str], fault: Fault | None
+) -> tuple[str, StopReason]:
+    """Return the answers as text, with their fault."""
     quotes = '"quote"' in request.messages[0].content
     match fault:
         case None:
@@ -127,6 +137,14 @@ def _reply(request: ModelRequest, decide: Decide, fault: Fault | None) -> tuple[
         case _:
             assert_never(fault)
     return _json(request, answers, quotes=quotes), "end"
+
+
+def _items(request: ModelRequest) -> list[tuple[str, str]] | None:
+    """Return the items that a request shows; None for one that is no judge's, as of a probe."""
+    try:
+        return read_items(request)
+    except ValidationError:
+        return None
 
 
 def _word(decided: bool | str | None) -> str:

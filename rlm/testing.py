@@ -1,6 +1,12 @@
 """Public fakes for tests of your own: a scripted model, a misbehaving server, a virtual clock.
 
-Nothing here reaches beyond loopback.
+Nothing here reaches beyond loopback. A server that judges by a rule of yours:
+
+    async def main() -> None:
+        async with FakeServer(judge_server(lambda text: "fire" in text)) as server:
+            model = f"openai+{server.base_url}:any"
+            outcome = await rlm.count("Is it about fire?", ["a fire", "calm"], model=model)
+            print(outcome.result.count)  # 1
 """
 
 from __future__ import annotations

@@ -193,6 +193,8 @@ async def test_a_redirect_is_refused_and_nothing_goes_to_its_target(status: int)
         async with FakeServer(Reply(status=status, headers=to)) as server:
             error = await fails_with(RequestRejected, server, stream=False)
         assert other.accepted == 0
+        target = other.base_url.removesuffix("/v1")
+    assert f"answered {status}, a redirect to {target}, which is refused" in error.what
     assert "redirects are not followed" in str(error)
 
 

@@ -1,15 +1,17 @@
 """The public fakes: what they answer, well and badly."""
 
-from typing import get_args
+import textwrap
+from typing import Any, get_args
 
 import pytest
 
+import rlm
 import rlm.testing
 from corpus.criterion import Criterion
 from corpus.prompts import ask_message, judge_system, messages
 from corpus.questions import YesNo
 from executors.errors import ServerFault
-from executors.messages import ModelReply, ModelRequest
+from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.openai.model import OpenAIModel
 from rlm.testing import FakeServer, Fault, ScriptedModel, judge_script, judge_server
 
@@ -93,3 +95,20 @@ async def test_quotes_are_words_of_the_text() -> None:
     model = ScriptedModel(judge_script(lambda _: "billing"))
     reply = await model.generate(question(quotes=True))
     assert reply.text.startswith('{"1":{"answer":"billing","quote":"a fire broke out"}')
+
+
+async def test_a_request_that_shows_no_items_as_a_probe_is_answered_ok() -> None:
+    probe = ModelRequest(messages=(Message(role="user", content="Say yes"),), max_tokens=8)
+    assert (await ScriptedModel(judge_script(decide)).generate(probe)).text == "ok"
+    async with FakeServer(judge_server(decide)) as server:
+        model = OpenAIModel("m", base_url=server.base_url)
+        assert (await model.generate(probe)).text == "ok"
+        await model.aclose()
+
+
+async def test_the_example_of_the_module_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    code = textwrap.dedent((rlm.testing.__doc__ or "").partition("yours:")[2])
+    names: dict[str, Any] = {**vars(rlm.testing), "rlm": rlm}
+    exec(code, names)  # our own example
+    await names["main"]()
+    assert capsys.readouterr().out == "1\n"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import cast
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -71,6 +72,8 @@ def error_of_reply(reply: HttpReply, says: ServerSays, *, base_url: str, where: 
     """Return the typed error for a response that is no success."""
     status = reply.status
     what = f"the server answered {status}: {says.message!r}"
+    if 300 <= status < 400:
+        what = f"the server answered {status}, a redirect to {_target(reply)}, which is refused"
     wait = read_retry_after(reply.headers, datetime.now(UTC))
     if status == 429 and not says.is_any_of(_NO_MONEY):
         return RateLimited(what, where=where, retry_after=wait, hint=_LIMITED)
@@ -102,6 +105,16 @@ def _final(status: int, says: ServerSays, what: str, *, base_url: str, where: st
         hint = "redirects are not followed, since a key belongs to one origin: give the final URL"
         return RequestRejected(what, where=where, hint=hint, status=status)
     return RequestRejected(what, where=where, hint=None, status=status)
+
+
+def _target(reply: HttpReply) -> str:
+    """Return the origin of a redirect; the rest of its URL may hold what is nobody's business."""
+    try:
+        parts = urlsplit(reply.headers.get("location", ""))
+    except ValueError:
+        return "no readable URL"
+    host = parts.netloc.rpartition("@")[2]
+    return clipped(f"{parts.scheme}://{host}") if host else "another path of its own"
 
 
 def error_of_event(
