@@ -53,6 +53,26 @@ def comments_in(file: Path) -> Iterator[str]:
             yield token.string
 
 
+# ---------------------------------------------------------------- evaluation
+
+
+EVALUATES = {"eval", "exec", "compile", "__import__", "literal_eval"}
+
+
+@pytest.mark.case("K4-23")
+def test_nothing_is_ever_evaluated() -> None:
+    """Text from outside is data: no code of ours runs it, and none reads pickles."""
+    found = {
+        f"{name_of(file)}:{node.lineno}"
+        for file in OURS
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Name) and node.id in EVALUATES)
+        or (isinstance(node, ast.Import) and "pickle" in {alias.name for alias in node.names})
+        or (isinstance(node, ast.ImportFrom) and node.module in {"pickle", "ast"})
+    }
+    assert found == set()
+
+
 # ---------------------------------------------------------------- size
 
 
@@ -200,6 +220,13 @@ def texts() -> Iterator[Path]:
     for file in sorted([*files, *ROOT.glob("*")]):
         if file.is_file() and file.suffix in TEXTS and "__pycache__" not in file.parts:
             yield file
+
+
+@pytest.mark.case("K5-14")
+def test_no_source_holds_a_control_character() -> None:
+    """Separators of keys are written as escapes, so that tools which read text read ours."""
+    odd = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+    assert [name_of(file) for file in texts() if odd.search(file.read_bytes())] == []
 
 
 def test_no_file_names_a_place_that_exists_on_one_machine_alone() -> None:

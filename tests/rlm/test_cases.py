@@ -244,3 +244,23 @@ async def test_the_receipt_counts_every_request_that_the_server_saw(attempts: in
         )
         outcome = await count_with(rlm.YesNo(text="?"), items(4), options)
         assert outcome.receipts.totals.attempts == server.requests == attempts
+
+
+# ---------------------------------------------------------------- labels
+
+
+@pytest.mark.case("K6-10", "K6-20")
+async def test_labels_find_records_by_the_normal_form_of_their_ids_and_by_nothing_else(
+    tmp_path: Path,
+) -> None:
+    """`1.0` and `01` name other records than `1`, and are reported; the record keeps its own id."""
+    file = tmp_path / "labels.csv"
+    file.write_text(
+        "id,label\n 1 ,yes\n2.0,yes\n02,yes\n\u200b3,yes\n\u00e9,yes\n", encoding="utf-8"
+    )
+    texts = [("1", "a"), ("2", "b"), ("3", "c"), ("e\u0301", "d")]
+    outcome = await rlm.count("?", texts, judge=lambda _: False, labels=file)
+    tally = best(outcome)
+    assert list(tally.matched_ids) == ["1", "3", "e\u0301"]
+    warned = " ".join(text for node in outcome.receipts.nodes for text in node.warnings)
+    assert "2 label(s) name no record" in warned
