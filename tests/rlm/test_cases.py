@@ -173,19 +173,19 @@ async def test_a_reply_that_fails_half_way_is_never_saved_as_an_answer() -> None
 @pytest.mark.case("K5-10")
 async def test_what_a_model_writes_is_cleaned_like_what_a_source_holds(tmp_path: Path) -> None:
     """NUL, half a character and a control sequence in answer, quote and prose."""
-    replies = iter(
-        [
-            json.dumps({"1": {"answer": "yes", "quote": "0 \x00is"}}),
-            json.dumps({"1": {"answer": "yes\x00", "quote": "1 is"}}),
-            "well \x00 \ud83d \x1b[2J",
-        ]
-    )
-    texts = [("a", "0 \x00is"), ("b", "1 is")]
-    model = ScriptedModel(lambda _: next(replies))
+    replies = {
+        "0 \x00is": json.dumps({"1": {"answer": "yes", "quote": "0 \x00is"}}),
+        "1 is": json.dumps({"1": {"answer": "yes\x00", "quote": "1 is"}}),
+        "2 is": "well \x00 \ud83d \x1b[2J",
+    }
+    texts = [("a", "0 \x00is"), ("b", "1 is"), ("c", "2 is")]
+    model = ScriptedModel(lambda request: replies[read_items(request)[0][1]])
     options = CountOptions(model=model, passes=1, window=1, quotes=True, concurrency=1)
     outcome = await count_with(rlm.YesNo(text="?"), texts, options)
     tally = best(outcome)
-    assert (tally.states["matched"], tally.states["unresolved"]) == (1, 1)
+    assert (tally.states["matched"], tally.states["unresolved"]) == (1, 2)
+    kept = [snippet for node in outcome.receipts.nodes for snippet in node.snippets]
+    assert kept[1] == "well \x00 ? \x1b[2J"
     quote = next(tally.rows()).quote
     assert quote is not None
     assert quote.text == "0 \x00is"
