@@ -320,7 +320,7 @@ class TestBackEnds:
     async def test_weights_run_where_the_network_is_filtered(self, engine: LocalModel) -> None:
         await engine.count_tokens("")
         children = [Path(f"/proc/{pid}") for pid in children_of(os.getpid())]
-        (child,) = [one for one in children if b"llama_child" in (one / "cmdline").read_bytes()]
+        (child,) = [one for one in children if b"local.child" in (one / "cmdline").read_bytes()]
         assert "Seccomp:\t2\n" in (child / "status").read_text(encoding="ascii")
 
     async def test_instructions_are_read_once(self, engine: LocalModel) -> None:
