@@ -14,7 +14,6 @@ from typing import Final, Literal, Self, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.judges.base import Window
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from executors.errors import InternalError, ValidationError
@@ -97,11 +96,6 @@ class Ledger:
             raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
         row[part.ordinal] = code
         self._note(part.ordinal, verdict)
-
-    def fail(self, window: Window, reason: str) -> None:
-        """Leave a whole window unresolved."""
-        for part in window.items:
-            self.add(part, window.pass_index, Unresolved(reason=reason))
 
     def save(self, directory: Path) -> None:
         """Write what was judged into a directory, for `Ledger.load`."""

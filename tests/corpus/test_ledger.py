@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.judges.base import Window
 from corpus.ledger import (
     FIRST_LABEL,
     MATCHED,
@@ -147,14 +146,6 @@ def test_whatever_is_judged_in_whatever_order_each_record_comes_out_once(
         assert (codes[ordinal] == MATCHED) == (YES in said)
         if len(said) < len(of) and YES not in said:
             assert codes[ordinal] == UNRESOLVED
-
-
-def test_a_failed_window_leaves_each_of_its_items_unresolved() -> None:
-    ledger = Ledger(2, passes=1)
-    ledger.fail(Window(index=0, pass_index=0, items=(part(0), part(1))), "the call failed")
-    assert ledger.codes("any").tolist() == [UNRESOLVED, UNRESOLVED]
-    assert ledger.reason(1) == "the call failed"
-    assert ledger.unresolved == 2
 
 
 @pytest.mark.parametrize("passes", [(OPEN, DOUBT), (DOUBT, OPEN), (OPEN, NO), (NO, OPEN)])
