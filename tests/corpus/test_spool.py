@@ -2,6 +2,8 @@
 
 import json
 import stat
+import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,8 +11,7 @@ from pathlib import Path
 import anyio
 import numpy as np
 import pytest
-from anyio import lowlevel, to_thread
-from blockbuster import blockbuster_ctx
+from anyio import lowlevel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -296,13 +297,26 @@ async def test_what_was_opened_for_a_build_that_fails_is_closed(
     assert list((tmp_path / "spool").iterdir()) == []
 
 
-async def test_building_never_blocks_the_loop(tmp_path: Path) -> None:
-    with blockbuster_ctx(scanned_modules=["corpus"]):
-        path = tmp_path / "t.jsonl"
-        source = open_source([("a", "x"), ("b", "y")])
+# An audit hook stays for the life of the process; it listens only while somebody wants to know.
+_openers: set[int] | None = None
+
+
+def _who_opens(event: str, args: tuple[object, ...]) -> None:
+    if event == "open" and _openers is not None and "spool" in str(args[0]):
+        _openers.add(threading.get_ident())
+
+
+sys.addaudithook(_who_opens)
+
+
+async def test_the_files_of_a_spool_are_never_opened_on_the_loops_thread(tmp_path: Path) -> None:
+    global _openers
+    source = open_source([("a", "x"), ("b", "y")])
+    _openers = set()
+    try:
         with await build_spool(source, tmp_path / "spool") as built:
             assert len(built) == 2
-        await to_thread.run_sync(path.write_bytes, b'{"id":1,"text":"x"}\n' * 5_000)
-        lines = await to_thread.run_sync(open_source, path)
-        with await build_spool(lines, tmp_path / "other", on_duplicate="suffix") as built:
-            assert len(built) == 5_000
+        assert _openers
+        assert threading.get_ident() not in _openers
+    finally:
+        _openers = None
