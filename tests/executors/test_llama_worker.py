@@ -1,6 +1,8 @@
 """The handle on the child process that runs llama.cpp, with small scripts in its place."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -79,7 +81,7 @@ def test_a_crash_is_told_with_its_signal_and_log_and_the_next_question_starts_an
 def test_a_child_that_died_while_idle_is_replaced() -> None:
     used = worker()
     first = pid(used)
-    subprocess.run(["kill", "-9", str(first)], check=True)
+    os.kill(first, signal.SIGKILL)
     while Path(f"/proc/{first}/cmdline").read_bytes():  # a zombie has none
         pass
     assert pid(used) != first
