@@ -31,14 +31,14 @@ class Answer:
 class CallLog:
     """Emits what happens to one call."""
 
-    __slots__ = ("_clock", "_emit", "_key", "_model", "_node", "_role")
+    __slots__ = ("_clock", "_emit", "_model", "_node", "_role", "key")
 
     def __init__(
         self, emit: Emit, clock: Clock, *, key: ContentKey, model: str, role: CallRole, node: NodeId
     ) -> None:
         self._emit = emit
         self._clock = clock
-        self._key = key
+        self.key = key
         self._model = model
         self._role: CallRole = role
         self._node = node
@@ -49,7 +49,7 @@ class CallLog:
             CallStarted(
                 node=self._node,
                 at=self._clock.now(),
-                key=self._key,
+                key=self.key,
                 role=self._role,
                 model=self._model,
             )
@@ -61,7 +61,7 @@ class CallLog:
             Retried(
                 node=self._node,
                 at=self._clock.now(),
-                key=self._key,
+                key=self.key,
                 attempt=attempt,
                 error=error.code,
                 wait=wait,
@@ -75,7 +75,7 @@ class CallLog:
             CallFinished(
                 node=self._node,
                 at=self._clock.now(),
-                key=self._key,
+                key=self.key,
                 role=self._role,
                 model=self._model,
                 stop=answer.reply.stop,
@@ -97,7 +97,7 @@ class CallLog:
             CallFailed(
                 node=self._node,
                 at=self._clock.now(),
-                key=self._key,
+                key=self.key,
                 role=self._role,
                 model=self._model,
                 error=code,

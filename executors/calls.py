@@ -16,11 +16,11 @@ from executors.call_keys import call_key
 from executors.call_log import Answer, CallLog
 from executors.clock import Clock, SystemClock
 from executors.endpoint import Endpoint, RetryPolicy
-from executors.errors import Halted, ModelError
+from executors.errors import DiskFault, Halted, ModelError
 from executors.events import Emit
 from executors.gate.allowance import Allowance, Estimate, Reservation
 from executors.ids import ContentKey, NodeId
-from executors.journal.records import Journal, NoJournal
+from executors.journal.records import Filed, Journal, NoJournal, Paid
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
@@ -112,28 +112,27 @@ class Calls:
             raise
         found = self.journal.find(key)
         if found is not None:
-            answer = Answer(reply=found, key=key, cost=Decimal(0), attempts=0, source="journal")
-            log.finished(answer, 0.0)
-            return answer
+            return _filed(found, key, log)
         price = self._prices.price(model.info)
         worst = _worst_case(prompt, request.max_tokens, price)
-        payment = _Payment(self._room, worst, log, model, request)
+        payment = _Payment(self._room, worst, log, model, request, journal=self.journal)
         reservation = await self._room.reserve(worst)
         started = self.clock.monotonic()
         try:
             payment.begin(reservation)
-            self.journal.intent(key)
             endpoint = self.endpoint(model)
             reply, attempts = await endpoint.run(payment.attempt, on_retry=payment.retried)
         except BaseException as error:
             payment.fail(error, self.clock.monotonic() - started)
             raise
         cost = cost_of(reply.usage, price)
-        payment.settle(reply.usage, cost)
-        await self.journal.answer(key, reply)
         attempts += reply.requests - 1
+        paid = payment.settle(reply.usage, cost, attempts)
         answer = Answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
-        log.finished(answer, self.clock.monotonic() - started)
+        try:
+            await self.journal.answer(key, reply, paid)
+        finally:  # it is paid, also where somebody stops waiting for the disk
+            log.finished(answer, self.clock.monotonic() - started)
         return answer
 
     def endpoint(self, model: Model) -> Endpoint:
@@ -215,19 +214,32 @@ class _Payment:
 
     __slots__ = (
         "_in_flight",
+        "_journal",
         "_log",
         "_model",
         "_request",
         "_reservation",
         "_room",
         "_sent",
+        "_tokens",
+        "_usd",
         "_worst",
     )
 
     def __init__(
-        self, room: _Room, worst: Estimate, log: CallLog, model: Model, request: ModelRequest
+        self,
+        room: _Room,
+        worst: Estimate,
+        log: CallLog,
+        model: Model,
+        request: ModelRequest,
+        *,
+        journal: Journal,
     ) -> None:
         self._room = room
+        self._journal = journal
+        self._tokens = 0
+        self._usd = Decimal(0)
         self._worst = worst
         self._log = log
         self._model = model
@@ -237,9 +249,10 @@ class _Payment:
         self._sent = 0
 
     def begin(self, reservation: Reservation) -> None:
-        """Take over the reservation of the first try."""
+        """Take over the reservation of the first try, and write down that it is about to leave."""
         self._reservation = reservation
         self._log.started()
+        self._journal.intent(self._log.key, tokens=self._worst.tokens, usd=self._worst.usd)
 
     async def attempt(self) -> ModelReply:
         """Send the request once."""
@@ -260,12 +273,14 @@ class _Payment:
             self._close(charge=True)
             self._reservation = await self._room.reserve(replace(self._worst, calls=0))
 
-    def settle(self, usage: Usage, cost: Decimal | None) -> None:
-        """Charge an answer."""
+    def settle(self, usage: Usage, cost: Decimal | None, attempts: int) -> Paid:
+        """Charge an answer; return what the call drew in all."""
         assert self._reservation is not None
         if self._room.settle(self._reservation, usage.total, cost):
             self._log.overrun()
         self._reservation = None
+        self._charge(usage.total, cost)
+        return self._paid(attempts)
 
     def fail(self, error: BaseException, seconds: float) -> None:
         """End without an answer: failed, cancelled, or out of room between two tries."""
@@ -275,17 +290,41 @@ class _Payment:
             paid, attempts = self._in_flight, self._sent
         self._close(charge=paid)
         self._log.failed(error, attempts=attempts, possibly_paid=paid, seconds=seconds)
+        if not isinstance(error, DiskFault):  # what cannot be written any more is not tried again
+            known = error if isinstance(error, ModelError) else None
+            self._journal.failed(self._log.key, known, self._paid(attempts))
 
     def _close(self, *, charge: bool) -> None:
         if self._reservation is None:
             return
         if charge:
             self._room.settle(self._reservation, None, None)
+            self._charge(None, None)
         elif self._sent:  # it cost nothing, and was a call
             self._room.settle(self._reservation, 0, Decimal(0))
         else:
             self._room.release(self._reservation)
         self._reservation = None
+
+    def _charge(self, tokens: int | None, usd: Decimal | None) -> None:
+        """Add a try to what the call drew; what is unknown is its worst case."""
+        self._tokens += self._worst.tokens if tokens is None else tokens
+        self._usd += (self._worst.usd or 0) if usd is None else usd
+
+    def _paid(self, attempts: int) -> Paid:
+        usd = None if self._worst.usd is None else self._usd
+        return Paid(tokens=self._tokens, usd=usd, attempts=attempts)
+
+
+def _filed(found: Filed | ModelError, key: ContentKey, log: CallLog) -> Answer:
+    """Return what was paid for before; raise the failure that a replay repeats."""
+    if isinstance(found, ModelError):
+        found.attempts = 0
+        log.refused(found)
+        raise found
+    answer = Answer(reply=found.reply, key=key, cost=Decimal(0), attempts=0, source="journal")
+    log.finished(answer, 0.0)
+    return answer
 
 
 def _shared(answer: Answer, log: CallLog) -> Answer:

@@ -27,12 +27,17 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   └── PromptCut           the server counted fewer tokens than the prompt has words
 ├── OutputError             the world's: what came out cannot be written where it was wanted (exit 4)
 ├── Halted                  a control signal: a bound said stop; names bound and scope
-│   └── ModelUnusable       the model cannot serve this run at all; .last holds its error
+│   ├── ModelUnusable       the model cannot serve this run at all; .last holds its error
+│   ├── OutOfQuota          the server's limit resets too late to wait for; .resume_after says when
+│   ├── DiskFault           the run directory cannot be written: what is not durable is not answered
+│   ├── Interrupted         somebody asked the run to stop; what was in flight could end
+│   └── ReplayMiss          a replay was asked for a call that its journal does not hold
 └── InternalError           ours: please report
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Literal
 
 __all__ = [
@@ -42,21 +47,25 @@ __all__ = [
     "ConnectTimeout",
     "ContextExceeded",
     "DeadlineExceeded",
+    "DiskFault",
     "DuplicateIds",
     "Fault",
     "Halted",
     "HeadersTimeout",
     "IdleTimeout",
     "InternalError",
+    "Interrupted",
     "LabelsError",
     "MalformedReply",
     "MissingExtra",
     "ModelError",
     "ModelUnusable",
     "NotEncodable",
+    "OutOfQuota",
     "OutputError",
     "PromptCut",
     "RateLimited",
+    "ReplayMiss",
     "RequestRejected",
     "RetriesExhausted",
     "RlmError",
@@ -384,6 +393,74 @@ class ModelUnusable(Halted):
         self.what = f"stopped after {failures} failed call(s) in a row: {last.what}"
         self.where = last.where
         self.last = last
+
+
+class OutOfQuota(Halted):
+    """The server's limit resets too late to wait for; the run can go on after that.
+
+    Args:
+        last: the refusal that says so.
+        resume_after: when the server takes calls again.
+    """
+
+    code = "out-of-quota"
+    fault = "world"
+
+    def __init__(self, *, last: ModelError, resume_after: datetime) -> None:
+        when = f"{resume_after:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(bound="quota", scope="the server", limit=when, hint=f"resume after {when}")
+        self.what = f"stopped: the server takes no calls until {when}: {last.what}"
+        self.where = last.where
+        self.last = last
+        self.resume_after = resume_after
+
+
+class DiskFault(Halted):
+    """The run directory cannot be written; what could not be made durable was not acknowledged."""
+
+    code = "disk"
+    fault = "world"
+
+    def __init__(self, what: str, *, where: str | None = None) -> None:
+        super().__init__(
+            bound="disk",
+            scope="run",
+            limit="full",
+            hint="make room, or mend the disk, then go on with: rlm resume DIR",
+        )
+        self.what = what
+        self.where = where
+
+
+class Interrupted(Halted):
+    """Somebody asked the run to stop."""
+
+    code = "interrupted"
+
+    def __init__(self, by: str = "Ctrl-C") -> None:
+        super().__init__(bound="interrupt", scope="run", limit=by)
+        self.what = f"stopped by {by}"
+
+
+class ReplayMiss(Halted):
+    """A replay was asked for a call that its journal does not hold: something decides it anew.
+
+    Args:
+        key: the call key that was looked for.
+    """
+
+    code = "replay-miss"
+
+    def __init__(self, *, key: str, where: str) -> None:
+        super().__init__(
+            bound="replay",
+            scope="run",
+            limit=key,
+            hint="prompts, model, window, passes and corpus have to be those of the recorded run",
+        )
+        self.what = f"no answer is recorded for call {key}, and a replay asks no server"
+        self.where = where
+        self.key = key
 
 
 class InternalError(RlmError):

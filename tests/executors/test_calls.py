@@ -19,7 +19,7 @@ from executors.errors import (
 from executors.events import CallFailed, Retried
 from executors.gate.allowance import Caps
 from executors.ids import ContentKey
-from executors.journal.records import NoJournal
+from executors.journal.records import Filed, NoJournal
 from executors.messages import ModelReply, ModelRequest
 from tests.executors.asks import ask
 from tests.executors.benches import NOTHING, Bench, reply, reserve_of
@@ -45,8 +45,8 @@ async def test_requests_that_an_adapter_added_are_attempts() -> None:
 
 async def test_what_a_journal_holds_is_neither_asked_nor_paid() -> None:
     class Remembers(NoJournal):
-        def find(self, key: ContentKey) -> ModelReply | None:
-            return reply(text="from the journal")
+        def find(self, key: ContentKey) -> Filed:
+            return Filed(reply=reply(text="from the journal"), usd=None)
 
     bench = Bench(journal=Remembers(), caps=Caps(calls=0))
     answer = await bench.ask()
