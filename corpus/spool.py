@@ -231,6 +231,11 @@ class Spool:
         digest: bytes = self._texts[self._checked(ordinal)].tobytes()
         return digest
 
+    @property
+    def digests(self) -> Digests:
+        """What `digest` returns, of all records; a view of the file."""
+        return self._texts
+
     def read(self, ordinals: Sequence[int]) -> list[Record]:
         """Return records in the order asked for; neighbours are read at once."""
         found: list[Record] = []
