@@ -9,6 +9,7 @@ Layout:
 - `questions` `criterion`: typed questions and what a judge is told
 - `prompts` `quotes`: how texts are shown to a model, and whether what it quotes stands in them
 - `judges`: encoder, chat, log-probability and rule judges behind one protocol
+- `agenda` `filing`: what a session sets out to judge, and what the journal knows of it already
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
 
 Internal: the documented import is `rlm`.

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
-from executors.errors import InternalError, ValidationError
+from executors.errors import InternalError, RunDirError, ValidationError
+from executors.replies import JsonValue
 
 __all__ = [
     "DISAGREE",
@@ -96,6 +97,43 @@ class Ledger:
             raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
         row[part.ordinal] = code
         self._note(part.ordinal, verdict)
+
+    def filed(self, part: Part, pass_index: int, verdict: Verdict) -> JsonValue:
+        """Return what `restore` needs to know of a record that was judged just now.
+
+        None where there is nothing to keep: it is unresolved, or parts of it are still missing.
+        """
+        code = int(self._codes[pass_index, part.ordinal])
+        if code == UNRESOLVED or (part.of > 1 and (part.ordinal, pass_index) in self._pending):
+            return None
+        if part.of > 1:
+            reason = self.reason(part.ordinal) if code == UNSURE else ""
+            return _value(code, None, reason, self.quotes.get(part.ordinal))
+        match verdict:
+            case Unresolved():
+                return None
+            case Unsure():
+                return _value(code, verdict.probability, verdict.reason, None)
+            case Matched() | Chosen():
+                return _value(code, verdict.probability, "", verdict.quote)
+            case NotMatched():
+                return _value(code, verdict.probability, "", None)
+            case _:
+                assert_never(verdict)
+
+    def restore(self, ordinal: int, pass_index: int, value: JsonValue) -> None:
+        """Take back what `filed` returned in an earlier session.
+
+        Raises:
+            RunDirError: it is no such value.
+        """
+        code, probability, reason, quote = _read_value(value, len(self.labels))
+        self._codes[pass_index, ordinal] = code
+        if reason:
+            self._give_reason(ordinal, code, reason)
+        self._give_probability(ordinal, probability)
+        if quote is not None:
+            self.quotes.setdefault(ordinal, quote)
 
     def save(self, directory: Path) -> None:
         """Write what was judged into a directory, for `Ledger.load`."""
@@ -253,6 +291,38 @@ class Ledger:
             self.reasons.append(reason)
             self._kinds.append(kind)
         return code
+
+
+def _value(code: int, probability: float | None, reason: str, quote: Quote | None) -> JsonValue:
+    """Return a verdict as JSON: its code alone where that says it all, as nearly always."""
+    if quote is not None:
+        return [code, probability, reason, [quote.text, quote.start, quote.end]]
+    if reason:
+        return [code, probability, reason]
+    return code if probability is None else [code, probability]
+
+
+def _read_value(value: JsonValue, labels: int) -> tuple[int, float | None, str, Quote | None]:
+    match value:
+        case int(code):
+            found: tuple[int, float | None, str, Quote | None] = (code, None, "", None)
+        case [int(code), float() | int() | None as probability]:
+            found = (code, probability, "", None)
+        case [int(code), float() | int() | None as probability, str(reason)]:
+            found = (code, probability, reason, None)
+        case [
+            int(code),
+            float() | int() | None as probability,
+            str(reason),
+            [str(text), int(start), int(end)],
+        ]:
+            found = (code, probability, reason, Quote(text=text, start=start, end=end))
+        case _:
+            raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
+    plain = (NOT, UNSURE) if labels else (NOT, UNSURE, MATCHED)
+    if found[0] not in plain and not FIRST_LABEL <= found[0] < FIRST_LABEL + labels:
+        raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
+    return found
 
 
 def fold_passes(rows: Codes, votes: Votes) -> Codes:

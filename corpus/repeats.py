@@ -12,6 +12,7 @@ from corpus.identity import DIGEST_SIZE
 
 __all__ = [
     "Digests",
+    "Lookup",
     "Ordinals",
     "find_digest",
     "fingerprint",
@@ -59,6 +60,37 @@ def find_digest(order: Ordinals, digests: Digests, digest: bytes) -> int | None:
     if place < len(order) and digests[order[place]].tobytes() == digest:
         return int(order[place])
     return None
+
+
+class Lookup:
+    """Finds ordinals by digest, many at a time.
+
+    Args:
+        digests: of all records.
+        among: the ordinals that may be found, no two of them with the same digest.
+    """
+
+    def __init__(self, digests: Digests, among: Ordinals) -> None:
+        order, _ = sorted_order(digests[among])
+        self._ordinals = among[order].astype(np.int64)
+        words = digests[self._ordinals].view(">u8")
+        self._high, self._low = words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+
+    def ordinals(self, digests: bytes) -> list[int]:
+        """Return the ordinal of each digest, 16 bytes after 16 bytes; -1 where there is none."""
+        if len(self._ordinals) == 0:
+            return [-1] * (len(digests) // DIGEST_SIZE)
+        words = np.frombuffer(digests, dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        places = np.searchsorted(self._high, words[:, 0])
+        last = len(self._high) - 1
+        while True:  # more than once only where halves of digests met by chance
+            safe = np.minimum(places, last)
+            same_high = (places <= last) & (self._high[safe] == words[:, 0])
+            on = same_high & (self._low[safe] != words[:, 1])
+            if not on.any():
+                found: list[int] = np.where(same_high, self._ordinals[safe], -1).tolist()
+                return found
+            places = places + on
 
 
 def first_of_each(order: Ordinals, repeats: NDArray[np.bool_]) -> Ordinals:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.agenda import Agenda
 from corpus.events import WindowFinished
+from corpus.filing import Filing
 from corpus.judges.base import Judge, Window
 from corpus.ledger import Ledger
 from corpus.patience import Patience
@@ -33,9 +35,15 @@ class Scan:
     """How a corpus is scanned."""
 
     cut: Cut
-    passes: int
+    agenda: Agenda
+    """Which records each pass judges."""
     cap: int
     """Windows in flight."""
+
+    @property
+    def passes(self) -> int:
+        """How often each record is judged."""
+        return len(self.agenda.passes)
 
 
 async def scan(
@@ -48,26 +56,32 @@ async def scan(
     emit: Emit,
     clock: Clock,
     span: Span | None = None,
+    filing: Filing | None = None,
 ) -> None:
-    """Judge each distinct, non-empty text of the spool in each pass and fill the ledger.
+    """Judge each record of the agenda in each pass and fill the ledger.
 
     A window whose judge raises is left unresolved, with the error as its reason; the others go on.
 
     Args:
         node: its children are the passes.
         span: entered around each pass with its node and name.
+        filing: where verdicts are filed; what it holds already is not judged again.
 
     Raises:
-        Halted: a bound was reached, or the model cannot serve (ModelUnusable); the ledger holds
+        Halted: a bound was reached, the model cannot serve (ModelUnusable); the ledger holds
             all that was judged until then.
         UsageError: the rule of a rule judge cannot work.
     """
-    todo = distinct(spool)
     span = span or _no_span
     patience, reasons = Patience(plan.cap), Reasons()
     for pass_index in range(plan.passes):
         here = child_of(node, pass_index)
-        source = windows(spool, todo, plan.cut, pass_index=pass_index, passes=plan.passes)
+        done = None if filing is None else filing.done[pass_index]
+        source = (
+            window
+            for block in plan.agenda.blocks(pass_index, items=plan.cut.items)
+            for window in windows(spool, block, plan.cut, done=done)
+        )
         settle = _Settle(
             ledger,
             node=here,
@@ -76,6 +90,7 @@ async def scan(
             patience=patience,
             reasons=reasons,
             free=judge.info.kind == "rule",
+            filing=filing,
         )
         with span(here, f"pass {pass_index + 1} of {plan.passes}"):
             await pull(source, judge.judge, cap=plan.cap, settle=settle)
@@ -105,6 +120,7 @@ class _Settle:
         patience: Patience,
         reasons: Reasons,
         free: bool,
+        filing: Filing | None,
     ) -> None:
         # A rule that cannot work is its caller's to mend. What other judges did was paid for, and
         # would be lost.
@@ -112,6 +128,7 @@ class _Settle:
         self._patience = patience
         self._reasons = reasons
         self._ledger = ledger
+        self._filing = filing
         self._node = node
         self._emit = emit
         self._clock = clock
@@ -147,8 +164,12 @@ class _Settle:
             raise InternalError(
                 f"a judge gave {len(verdicts)} verdicts for {len(window.items)} items"
             )
+        filing = self._filing
         for part, verdict in zip(window.items, verdicts, strict=True):
-            self._ledger.add(part, window.pass_index, verdict)
+            if filing is None or not filing.done[window.pass_index, part.ordinal]:
+                self._ledger.add(part, window.pass_index, verdict)
+        if filing is not None:
+            filing.file(window, verdicts)
 
     def _fail(self, window: Window, error: Exception) -> str:
         if isinstance(error, Halted):
@@ -157,6 +178,8 @@ class _Settle:
             reason = self._reasons.call_failed(error)
         else:
             reason = self._reasons.told(f"the judge raised {type(error).__name__}", str(error))
+        failed = Unresolved(reason=reason)
         for part in window.items:
-            self._ledger.add(part, window.pass_index, Unresolved(reason=reason))
+            if self._filing is None or not self._filing.done[window.pass_index, part.ordinal]:
+                self._ledger.add(part, window.pass_index, failed)
         return error.code if isinstance(error, RlmError) else type(error).__name__

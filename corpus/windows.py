@@ -9,15 +9,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.agenda import Block, Ordinals
 from corpus.chunks import split
 from corpus.judges.base import Window
 from corpus.records import Part, Record
 from executors.errors import ValidationError
 from executors.tokens import TokenCounter, estimate
 
-__all__ = ["Cut", "Readable", "rotate", "windows"]
+__all__ = ["Cut", "Readable", "windows"]
 
-Ordinals = NDArray[np.uint32]
 _READ_AHEAD = 1024
 
 
@@ -55,40 +55,41 @@ class Cut:
             )
 
 
-def rotate(ordinals: Ordinals, pass_index: int, *, items: int, passes: int) -> Ordinals:
-    """Return the order of a pass: pass p starts p * max(1, items // passes) + p places later.
-
-    The same records so meet other neighbours, and another place in their window, in each pass.
-    """
-    if len(ordinals) == 0 or pass_index == 0:
-        return ordinals
-    places = pass_index * max(1, items // passes) + pass_index
-    return np.roll(ordinals, -(places % len(ordinals)))
-
-
 def windows(
     source: Readable,
-    ordinals: Ordinals,
+    block: Block,
     cut: Cut,
     *,
-    pass_index: int = 0,
-    passes: int = 1,
+    done: NDArray[np.bool_] | None = None,
     count: TokenCounter = estimate,
 ) -> Iterator[Window]:
-    """Yield the windows of one pass, each cut only when it is asked for."""
-    order = rotate(ordinals, pass_index, items=cut.items, passes=passes)
+    """Yield the windows of a block, each cut only when it is asked for.
+
+    Args:
+        done: by ordinal, records that need no judging. A window of nothing else is left out; one
+            that holds others too stays whole, so that it is the window that it always was.
+    """
+    if done is not None and bool(done[block.ordinals].all()):
+        return  # without a look at its texts
+    for index, items in enumerate(_groups(source, block.ordinals, cut, count), start=block.first):
+        if done is None or not all(done[part.ordinal] for part in items):
+            yield Window(index=index, pass_index=block.pass_index, items=tuple(items))
+
+
+def _groups(
+    source: Readable, order: Ordinals, cut: Cut, count: TokenCounter
+) -> Iterator[list[Part]]:
     parts = _whole(source, order) if cut.whole else _parts(source, order, cut, count)
-    index = 0
     held: list[Part] = []
     weight = 0
     for part, tokens in parts:
         if held and (len(held) == cut.items or weight + tokens > cut.tokens):
-            yield Window(index=index, pass_index=pass_index, items=tuple(held))
-            index, held, weight = index + 1, [], 0
+            yield held
+            held, weight = [], 0
         held.append(part)
         weight += tokens
     if held:
-        yield Window(index=index, pass_index=pass_index, items=tuple(held))
+        yield held
 
 
 def _read(source: Readable, order: Ordinals) -> Iterator[tuple[int, Record]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import anyio.to_thread
 
+from corpus.agenda import Agenda
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted, SourceRead, WindowFinished
 from corpus.judges.base import Judge
@@ -259,7 +260,7 @@ class CountRun:
                 overlap=min(60, tokens // 4),
                 whole=info.pools,
             ),
-            passes=1 if info.deterministic else options.passes,
+            agenda=Agenda.whole(distinct(spool), 1 if info.deterministic else options.passes),
             cap=1 if info.kind in {"encoder", "rule"} else options.concurrency,
         )
         ledger = Ledger(len(spool), passes=plan.passes, labels=labels)

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpus.agenda import Agenda
 from corpus.events import WindowFinished
 from corpus.judges.base import JudgeInfo, Window
 from corpus.ledger import Ledger
 from corpus.results import Tally, tally
-from corpus.scan import Scan, scan
+from corpus.scan import Scan, distinct, scan
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.tally_file import load_tally, save_tally
@@ -79,7 +80,8 @@ async def counted(
 ) -> tuple[Tally, list[Event]]:
     events: list[Event] = []
     ledger = Ledger(len(spool), passes=passes)
-    plan = Scan(cut=Cut(items=items), passes=passes, cap=cap)
+    agenda = Agenda.whole(distinct(spool), passes)
+    plan = Scan(cut=Cut(items=items), agenda=agenda, cap=cap)
     await scan(
         spool, judge, ledger, plan, node=NodeId("root"), emit=events.append, clock=VirtualClock()
     )
@@ -158,7 +160,7 @@ async def test_a_halt_stops_the_pulling_and_keeps_what_was_judged(tmp_path: Path
     spool = await spooled([f"fire {n}" for n in range(100)], tmp_path)
     ledger = Ledger(100, passes=1)
     judge = Judge(halting)
-    plan = Scan(cut=Cut(items=4), passes=1, cap=1)
+    plan = Scan(cut=Cut(items=4), agenda=Agenda.whole(distinct(spool), 1), cap=1)
     with pytest.raises(Halted, match="calls bound"):
         await scan(
             spool,

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from corpus.agenda import BLOCK, Agenda, Block, rotate
 from corpus.records import Record
-from corpus.windows import Cut, rotate, windows
+from corpus.windows import Cut, windows
 from executors.errors import ValidationError
 
 
@@ -22,6 +23,10 @@ class Texts:
 
     def read(self, ordinals: Sequence[int]) -> list[Record]:
         return [Record(id=f"r{n}", text=self.texts[n]) for n in ordinals]
+
+
+def block(count: int) -> Block:
+    return Block(pass_index=0, first=0, ordinals=ordinals(count))
 
 
 def ordinals(count: int) -> NDArray[np.uint32]:
@@ -39,14 +44,14 @@ def test_rotation_starts_later_and_keeps_everything() -> None:
 def test_a_window_is_bounded_by_items_and_by_tokens() -> None:
     source = Texts(["a" * 30, "b" * 30, "c" * 30, "d"])
     cut = Cut(items=3, tokens=20, overlap=0)
-    found = [[p.id for p in w.items] for w in windows(source, ordinals(4), cut)]
+    found = [[p.id for p in w.items] for w in windows(source, block(4), cut)]
     assert found == [["r0", "r1"], ["r2", "r3"]]
 
 
 def test_a_record_longer_than_a_window_is_read_in_parts_that_point_into_it() -> None:
     text = " ".join(f"word{n}" for n in range(200))
     cut = Cut(items=8, tokens=100, overlap=10)
-    parts = [p for w in windows(Texts([text]), ordinals(1), cut) for p in w.items]
+    parts = [p for w in windows(Texts([text]), block(1), cut) for p in w.items]
     assert [p.index for p in parts] == list(range(parts[0].of))
     assert all(text[p.start : p.start + len(p.text)] == p.text for p in parts)
     assert parts[0].start == 0
@@ -55,7 +60,7 @@ def test_a_record_longer_than_a_window_is_read_in_parts_that_point_into_it() -> 
 
 def test_a_judge_that_reads_whole_records_gets_them_whole() -> None:
     cut = Cut(items=2, tokens=16, overlap=0, whole=True)
-    found = list(windows(Texts(["x" * 1_000, "y"]), ordinals(2), cut))
+    found = list(windows(Texts(["x" * 1_000, "y"]), block(2), cut))
     assert [len(w.items) for w in found] == [2]
 
 
@@ -81,9 +86,11 @@ def test_each_pass_shows_every_part_of_every_record_once(
     texts: list[str], items: int, pass_index: int
 ) -> None:
     cut = Cut(items=items, tokens=16, overlap=2)
+    agenda = Agenda.whole(ordinals(len(texts)), 4)
     found = [
         (p.ordinal, p.index, p.of)
-        for w in windows(Texts(texts), ordinals(len(texts)), cut, pass_index=pass_index, passes=4)
+        for block in agenda.blocks(pass_index, items=items)
+        for w in windows(Texts(texts), block, cut)
         for p in w.items
     ]
     assert len(set(found)) == len(found)
@@ -91,3 +98,30 @@ def test_each_pass_shows_every_part_of_every_record_once(
         mine = sorted(index for o, index, _ in found if o == ordinal)
         of = {n for o, _, n in found if o == ordinal}
         assert mine == list(range(of.pop()))
+
+
+def test_no_window_reaches_from_one_block_into_the_next() -> None:
+    """So that a block can be cut anywhere, alone, into the same windows."""
+    count = BLOCK + 3
+    texts = Texts([str(n) for n in range(count)])
+    blocks = list(Agenda.whole(ordinals(count), 1).blocks(0, items=5))
+    assert [len(b.ordinals) for b in blocks] == [BLOCK, 3]
+    first, second = (list(windows(texts, b, Cut(items=5))) for b in blocks)
+    assert len(first[-1].items) == BLOCK % 5
+    assert [p.ordinal for w in second for p in w.items] == [BLOCK, BLOCK + 1, BLOCK + 2]
+    assert len({w.index for w in first + second}) == len(first) + len(second)
+
+
+def test_a_window_that_is_done_is_left_out_and_any_other_stays_whole() -> None:
+    done = np.array([True, True, True, False, True, True])
+    found = list(windows(Texts(list("abcdef")), block(6), Cut(items=2), done=done))
+    assert [[p.ordinal for p in w.items] for w in found] == [[2, 3]]
+    assert [w.index for w in found] == [1]
+
+
+def test_a_block_that_is_done_is_not_even_read() -> None:
+    class Unread:
+        def read(self, ordinals: Sequence[int]) -> list[Record]:
+            raise AssertionError(ordinals)
+
+    assert list(windows(Unread(), block(2), Cut(), done=np.ones(2, dtype=np.bool_))) == []

@@ -1,0 +1,102 @@
+"""Verdicts in the journal, filed by content: what was judged once needs no second look.
+
+The verdict key is the scope (criterion, judge, pass) with the digest of the record's text. The
+window is no part of it: a record keeps its verdict when the corpus around it grows or is shuffled.
+What is unresolved is never filed, so that the next session judges it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.agenda import Agenda, Ordinals
+from corpus.judges.base import Window
+from corpus.ledger import Ledger
+from corpus.repeats import Digests, Lookup
+from corpus.spool import Spool
+from corpus.verdicts import Verdict
+from executors.ids import ContentKey, content_key
+from executors.journal.records import Journal
+from executors.replies import JsonValue
+
+__all__ = ["Filing", "verdict_scope"]
+
+_BATCH: Final = 8_192
+
+
+def verdict_scope(criterion: ContentKey, judge: ContentKey, pass_index: int) -> ContentKey:
+    """Return what a record's digest is filed under."""
+    return content_key("verdict", criterion, judge, str(pass_index))
+
+
+class Filing:
+    """Between the ledger of one session and the journal of its run.
+
+    Args:
+        todo: the ordinals that need a verdict: the first of each text, where there is a text.
+        ledger: filled by `restore`, and read when a verdict is filed.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        spool: Spool,
+        ledger: Ledger,
+        todo: Ordinals,
+        *,
+        criterion: ContentKey,
+        judge: ContentKey,
+    ) -> None:
+        self._journal = journal
+        self._digests: Digests = spool.digests
+        self._ledger = ledger
+        self._todo = todo
+        self._scopes = [verdict_scope(criterion, judge, n) for n in range(ledger.passes)]
+        self.done: NDArray[np.bool_] = np.zeros((ledger.passes, ledger.size), dtype=np.bool_)
+        """Which records had a verdict when the session began, by pass and ordinal."""
+
+    def restore(self) -> int:
+        """Bring earlier verdicts into the ledger; return how many."""
+        lookup: Lookup | None = None
+        for pass_index, scope in enumerate(self._scopes):
+            for batch in _batches(self._journal.notes(scope)):
+                lookup = lookup or Lookup(self._digests, self._todo)
+                keys = b"".join([key for key, _ in batch])
+                for ordinal, (_, value) in zip(lookup.ordinals(keys), batch, strict=True):
+                    if ordinal >= 0:
+                        self._ledger.restore(ordinal, pass_index, value)
+                        self.done[pass_index, ordinal] = True
+        return int(np.count_nonzero(self.done))
+
+    def agenda(self) -> Agenda:
+        """Return what has no verdict yet."""
+        return Agenda(passes=tuple(self._todo[~row[self._todo]] for row in self.done))
+
+    def file(self, window: Window, verdicts: Sequence[Verdict]) -> None:
+        """File what the ledger has just taken from a window."""
+        pass_index, done = window.pass_index, self.done[window.pass_index]
+        ordinals: list[int] = []
+        values: list[JsonValue] = []
+        for part, verdict in zip(window.items, verdicts, strict=True):
+            if done[part.ordinal]:
+                continue
+            value = self._ledger.filed(part, pass_index, verdict)
+            if value is not None:
+                ordinals.append(part.ordinal)
+                values.append(value)
+        if ordinals:
+            keys = self._digests[ordinals].tobytes()
+            self._journal.note(self._scopes[pass_index], keys, values)
+
+
+def _batches(
+    notes: Iterable[tuple[bytes, JsonValue]],
+) -> Iterator[list[tuple[bytes, JsonValue]]]:
+    left = iter(notes)
+    while batch := list(islice(left, _BATCH)):
+        yield batch
