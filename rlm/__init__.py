@@ -4,8 +4,9 @@ Layout:
 
 - `counting`: the front for `count` and `count_sync`; `options` checks, `counted` is one run
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
-- `outcome` `receipts` `events` `run_log`: how a run ends, and the fold that says what it did and cost
-- `runs` `outputs` `summary`: where runs live, and results as files
+- `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
+- `runs`: their directories, sessions and logs
+- `outputs` `summary`: results as files and as numbers
 - `cli` `render`: the command line, and what people see
 - `testing`: public fakes, among them a scripted model and a fake server on loopback
 - `_siblings`: refuses foreign packages that hide ours; runs before anything else
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from rlm.labels import Label
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts import NodeReceipt, Receipts, Totals
-    from rlm.runs import load_result
+    from rlm.runs.results import load_result
     from rlm.sync import close
 
 __all__ = [
@@ -211,7 +212,7 @@ _HOMES = {
     "close": "rlm.sync",
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
-    "load_result": "rlm.runs",
+    "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
     "read_labels": "rlm.labelling.file",
 }

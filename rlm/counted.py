@@ -31,8 +31,8 @@ from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.run_log import ROOT, ModelWarnings, RunLog
-from rlm.runs import new_run_directory, write_atomically
+from rlm.runs.home import new_run_directory, write_atomically
+from rlm.runs.log import ROOT, ModelWarnings, RunLog
 from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
 

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from rlm._siblings import DISTRIBUTION, SIBLINGS
 from rlm._version import __version__
-from rlm.runs import data_home
+from rlm.runs.home import data_home
 
 __all__ = ["EXTRAS", "Extra", "Finding", "Status", "examine", "healthy"]
 

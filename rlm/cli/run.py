@@ -28,7 +28,7 @@ from rlm.outcome import Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
 from rlm.receipts import Receipts
 from rlm.render.progress import Progress, Standing
-from rlm.runs import data_home
+from rlm.runs.home import data_home
 
 __all__ = ["run_count"]
 

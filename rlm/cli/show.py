@@ -61,7 +61,7 @@ def show(
 
 def _directory_of(named: Path) -> Path:
     """Return the directory of a run that is named by it, by its receipt, or by its id."""
-    from rlm.runs import data_home
+    from rlm.runs.home import data_home
 
     if named.name == "receipt.json":
         return named.parent
@@ -104,7 +104,7 @@ def _summary(receipts: Receipts) -> list[Line]:
 def _listing(directory: Path, state: str, limit: int) -> list[Line]:
     from corpus.records import RecordState
     from rlm.render.lines import Piece, line
-    from rlm.runs import load_result
+    from rlm.runs.results import load_result
 
     chosen = choose(state, get_args(RecordState), option="--state")
     tally = load_result(directory)
@@ -141,7 +141,7 @@ def _target(out: Path) -> Target:
 def _export(directory: Path, target: Target) -> None:
     from rlm.outputs import write_result
     from rlm.render.safe import plain
-    from rlm.runs import load_result
+    from rlm.runs.results import load_result
 
     written = write_result(load_result(directory), target)
     for said in (f"{written.path}: {written.rows:,} rows", *written.notes):

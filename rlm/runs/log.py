@@ -17,7 +17,7 @@ from rlm._version import __version__
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.outcome import Blocker
 from rlm.receipts import ReceiptFold, Receipts
-from rlm.runs import write_atomically
+from rlm.runs.home import write_atomically
 
 __all__ = ["ROOT", "ModelWarnings", "RunLog"]
 
