@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
 
+from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
 
 __all__ = ["Done", "Failed", "Result", "pull"]
@@ -42,70 +43,142 @@ async def pull(
     *,
     cap: int,
     settle: Callable[[Result[T, R]], None],
+    stop: Stop | None = None,
 ) -> None:
     """Do the work of each item, at most `cap` at once, and hand each result to `settle`.
 
-    A halt stops the pulling; what is in flight ends and is settled, then the halt is raised.
-    Cancellation passes through at once. An error of the source itself, and what is no Exception,
-    such as SystemExit, is raised as it is.
+    A halt stops the pulling; what is in flight ends and is settled, then the halt is raised. So
+    does a stop that is asked, but it bounds the wait: after its grace what is still in flight is
+    cancelled and settled as `Failed`. Cancellation passes through at once. An error of the source
+    itself, and what is no Exception, such as SystemExit, is raised as it is.
 
     Args:
         items: read one at a time, each only when a worker is free.
         work: what to do; its exceptions become `Failed` values.
         cap: workers, at least 1.
         settle: called once an item on the loop's thread; it may raise Halted to stop the pulling.
+        stop: heeded while this runs.
 
     Raises:
         Halted: a bound was reached.
+        Interrupted: the stop was asked; every item that was pulled is settled.
         ValidationError: a cap below 1, which would do nothing of the work.
     """
     if cap < 1:
         raise ValidationError(f"cap={cap!r} lets no work through", hint="give 1 or more")
-    source = _Source(items)
-    halts: list[Halted] = []
-    exits: list[KeyboardInterrupt | SystemExit] = []
-
-    async def pulling() -> None:
-        while not halts:
-            # Work that makes a result of its cancellation must not be given more of it.
-            await anyio.lowlevel.checkpoint_if_cancelled()
-            found, item = await source.next()
-            if not found:
-                return
-            try:
-                settle(await _tried(item, work, halts))
-            except Halted as halt:
-                halts.append(halt)
-
+    crew = _Crew(items, work, settle, stop=stop or Stop(), cap=cap)
     try:
-        async with anyio.create_task_group() as group:
-
-            async def worker() -> None:
-                try:
-                    await pulling()
-                except (KeyboardInterrupt, SystemExit) as wanted:
-                    # Raised by a task of its own it would break the event loop, for all who use it.
-                    exits.append(wanted)
-                    group.cancel_scope.cancel()
-
-            for _ in range(cap):
-                group.start_soon(worker)
+        with crew.stop.heeding():
+            async with anyio.create_task_group() as group:
+                group.start_soon(crew.watch)
+                for _ in range(cap):
+                    group.start_soon(crew.worker, group.cancel_scope)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    if exits:
-        raise exits[0]
-    if halts:
-        raise halts[0]
+    if crew.exits:
+        raise crew.exits[0]
+    if crew.halts:
+        raise crew.halts[0]
 
 
-async def _tried(item: T, work: Callable[[T], Awaitable[R]], halts: list[Halted]) -> Result[T, R]:
-    try:
-        return Done(item=item, value=await work(item))
-    except Halted as halt:
-        halts.append(halt)
-        return Failed(item=item, error=halt)
-    except Exception as error:  # noqa: BLE001 - the boundary: one bad item never ends its siblings
-        return Failed(item=item, error=error)
+_NOTHING: Final = object()
+
+
+@dataclass(slots=True)
+class _Worker:
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    item: object = _NOTHING
+    """What is in flight; nothing while it waits for the source."""
+
+
+class _Crew(Generic[T, R]):
+    """Workers that share a source, until it ends or something says stop."""
+
+    def __init__(
+        self,
+        items: Iterable[T] | AsyncIterable[T],
+        work: Callable[[T], Awaitable[R]],
+        settle: Callable[[Result[T, R]], None],
+        *,
+        stop: Stop,
+        cap: int,
+    ) -> None:
+        self.stop = stop
+        self._source = _Source(items)
+        self._work = work
+        self._settle = settle
+        self._workers: list[_Worker] = []
+        self._left = cap
+        self._watching = anyio.CancelScope()
+        self.halts: list[Halted] = []
+        self.exits: list[KeyboardInterrupt | SystemExit] = []
+
+    async def watch(self) -> None:
+        """Wait for the stop, and end what does not end within its grace."""
+        with self._watching:
+            await self.stop.wait()
+            self._heed()
+            await self.stop.clock.sleep(self.stop.grace)
+            for worker in self._workers:
+                worker.scope.cancel()
+
+    async def worker(self, group: anyio.CancelScope) -> None:
+        """Pull and work until nothing is left to do."""
+        me = _Worker()
+        self._workers.append(me)
+        try:
+            with me.scope:
+                await self._pulling(me)
+            if me.item is not _NOTHING:  # it was cancelled after the grace
+                self._settled(me, Failed(item=cast("T", me.item), error=self.stop.error()))
+        except (KeyboardInterrupt, SystemExit) as wanted:
+            # Raised by a task of its own it would break the event loop, for all who use it.
+            self.exits.append(wanted)
+            group.cancel()
+        self._left -= 1
+        if not self._left:
+            self._watching.cancel()
+
+    async def _pulling(self, me: _Worker) -> None:
+        while not self._heed():
+            # Work that makes a result of its cancellation must not be given more of it.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            found, item = await self._source.next()
+            if not found:
+                return
+            me.item = item
+            self._settled(me, await self._tried(item))
+
+    def _settled(self, me: _Worker, result: Result[T, R]) -> None:
+        me.item = _NOTHING
+        try:
+            self._settle(result)
+        except Halted as halt:
+            self._halt(halt)
+
+    async def _tried(self, item: T) -> Result[T, R]:
+        if self.stop.asked:  # while the source was waited for
+            return Failed(item=item, error=self.stop.error())
+        try:
+            return Done(item=item, value=await self._work(item))
+        except Halted as halt:
+            self._halt(halt)
+            return Failed(item=item, error=halt)
+        except Exception as error:  # noqa: BLE001 - the boundary: one bad item never ends its siblings
+            return Failed(item=item, error=error)
+
+    def _heed(self) -> bool:
+        """Return whether nothing more is to be pulled; a stop that was asked is a halt like others."""
+        if self.stop.asked and not self.halts:
+            self._halt(self.stop.error())
+        return bool(self.halts)
+
+    def _halt(self, halt: Halted) -> None:
+        self.halts.append(halt)
+        for worker in self._workers:
+            if worker.item is _NOTHING:
+                # A slow source may keep it waiting for something that nobody wants any more.
+                worker.scope.cancel()
 
 
 class _Source(Generic[T]):
