@@ -21,6 +21,7 @@ from corpus.verdicts import Unresolved, Verdict
 from corpus.windows import Cut, windows
 from executors.clock import Clock
 from executors.engine.local import Done, Failed, Result, pull
+from executors.engine.stop import Stop
 from executors.errors import Halted, InternalError, RlmError, UsageError
 from executors.events import Emit
 from executors.ids import NodeId, child_of
@@ -57,6 +58,7 @@ async def scan(
     clock: Clock,
     span: Span | None = None,
     filing: Filing | None = None,
+    stop: Stop | None = None,
 ) -> None:
     """Judge each record of the agenda in each pass and fill the ledger.
 
@@ -66,10 +68,11 @@ async def scan(
         node: its children are the passes.
         span: entered around each pass with its node and name.
         filing: where verdicts are filed; what it holds already is not judged again.
+        stop: heeded; windows in flight have its grace.
 
     Raises:
-        Halted: a bound was reached, the model cannot serve (ModelUnusable); the ledger holds
-            all that was judged until then.
+        Halted: a bound was reached, the model cannot serve (ModelUnusable), or the stop was asked
+            (Interrupted); the ledger holds all that was judged until then.
         UsageError: the rule of a rule judge cannot work.
     """
     span = span or _no_span
@@ -93,7 +96,7 @@ async def scan(
             filing=filing,
         )
         with span(here, f"pass {pass_index + 1} of {plan.passes}"):
-            await pull(source, judge.judge, cap=plan.cap, settle=settle)
+            await pull(source, judge.judge, cap=plan.cap, settle=settle, stop=stop)
 
 
 def _no_span(_node: NodeId, _name: str) -> AbstractContextManager[object]:

@@ -14,6 +14,7 @@ from corpus.questions import require_encodable
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
 from executors.endpoint import RetryPolicy
+from executors.engine.stop import Stop
 from executors.errors import ValidationError
 from executors.events import Event
 from executors.gate.allowance import Caps
@@ -74,6 +75,7 @@ class CountOptions:
     run: str | os.PathLike[str] | None = None
     cache: bool = True
     on_event: Callable[[Event], None] | None = None
+    stop: Stop | None = None
     clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:

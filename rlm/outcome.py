@@ -17,6 +17,7 @@ Blocker = Literal[
     "empty-corpus",
     "failed",
     "halted",
+    "interrupted",
     "model-unusable",
     "uncalibrated-judge",
     "unresolved-records",
@@ -27,6 +28,7 @@ cancelled           somebody stopped it
 empty-corpus        there was nothing to judge
 failed              our own fault or that of a callback; only receipts say so, the error is raised
 halted              a bound of the run was reached; `missing` names it
+interrupted         somebody asked it to stop, and what was in flight could end
 model-unusable      the model refused the key, or failed too often in a row
 uncalibrated-judge  scores without labels order records and state no number
 unresolved-records  some records were never judged; the result carries their reasons
