@@ -3,6 +3,7 @@
 Layout:
 
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
+- `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
 - `endpoint` `slots`: concurrency, pacing and the only retry layer, one a provider, model and key
