@@ -1,4 +1,10 @@
 """What a run remembers of its calls.
 
-records   the Journal protocol, and one that remembers nothing
+records        the Journal protocol, and one that remembers nothing
+journal        the journal of a run: earlier sessions by index, this one in its own segment
+segment        one append-only file a process, and its commits; `syncing` is the waiting thread
+lines          the lines of a segment; `filed_replies` and `failures` are the larger parts of them
+blobs          what is too long for a line
+index          index.sqlite, derived from the segments by `indexing`
+reading        whole lines of segments, torn tails, damaged lines
 """

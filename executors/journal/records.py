@@ -90,10 +90,20 @@ class Journal(Protocol):
         """Note that an answer was of no use, so that the next session asks again."""
         ...
 
-    def note(self, scope: ContentKey, keys: bytes, values: Sequence[JsonValue]) -> None:
+    def note(
+        self,
+        scope: ContentKey,
+        keys: bytes,
+        values: Sequence[JsonValue],
+        *,
+        call: ContentKey | None = None,
+    ) -> None:
         """File one value a content: `keys` are 16 bytes each, as many as values. The last one holds.
 
         Written with the next line that must be; `find` brings back free what was lost in between.
+
+        Args:
+            call: whose answer the values came from, so that both can be erased together.
         """
         ...
 
@@ -120,7 +130,14 @@ class NoJournal:
     def void(self, key: ContentKey, why: str) -> None:
         pass
 
-    def note(self, scope: ContentKey, keys: bytes, values: Sequence[JsonValue]) -> None:
+    def note(
+        self,
+        scope: ContentKey,
+        keys: bytes,
+        values: Sequence[JsonValue],
+        *,
+        call: ContentKey | None = None,
+    ) -> None:
         pass
 
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:

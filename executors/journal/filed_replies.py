@@ -1,0 +1,97 @@
+"""A reply as the fields of a line, and back: whole, so that a replay cannot tell the difference.
+
+What is long (text, reasoning, log-probabilities) can stand in a blob instead of in the line.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from executors.ids import ContentKey
+from executors.journal.json_lines import decode, encode, exact, inexact
+from executors.journal.lines import Fields, paid_fields
+from executors.journal.records import Paid
+from executors.messages import ModelReply, StopReason, TokenLogprob
+from executors.usage import Usage
+
+__all__ = ["answer_line", "long_answer", "thaw_reply"]
+
+_LONG: Final = ("x", "r", "l")
+
+
+def answer_line(key: ContentKey, reply: ModelReply, paid: Paid) -> bytes:
+    """Return the line of an answer."""
+    return encode(_fields(key, reply, paid))
+
+
+def long_answer(line: bytes, blob: str) -> bytes:
+    """Return the line of an answer whose texts stand in a blob."""
+    fields = cast("Fields", decode(line))
+    short = {name: value for name, value in fields.items() if name not in _LONG}
+    return encode({**short, "b": blob})
+
+
+def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
+    """Return the reply of an answer's fields.
+
+    Args:
+        blob: the line that stands in its blob, where it has one.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is no answer.
+    """
+    if blob is not None:
+        fields = cast("Fields", decode(blob))
+    tiers = cast("list[int | None]", fields.get("u", [None] * 4))
+    temperature, logprobs = fields.get("t"), fields.get("l")
+    return ModelReply(
+        text=cast("str", fields["x"]),
+        stop=cast("StopReason", fields.get("s", "end")),
+        stop_raw=cast("str | None", fields.get("w")),
+        usage=Usage(input=tiers[0], cache_read=tiers[1], cache_write=tiers[2], output=tiers[3]),
+        model=cast("str | None", fields.get("m")),
+        reasoning=cast("str | None", fields.get("r")),
+        token_logprobs=None
+        if logprobs is None
+        else tuple(map(_logprob, cast("list[list[object]]", logprobs))),
+        temperature=None if temperature is None else inexact(temperature),
+        requests=cast("int", fields.get("q", 1)),
+    )
+
+
+def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
+    usage = reply.usage
+    fields: Fields = {
+        "a": key,
+        "p": paid_fields(paid),
+        "u": [usage.input, usage.cache_read, usage.cache_write, usage.output],
+        "x": reply.text,
+    }
+    if reply.stop != "end":
+        fields["s"] = reply.stop
+    if reply.stop_raw is not None:
+        fields["w"] = reply.stop_raw
+    if reply.model is not None:
+        fields["m"] = reply.model
+    if reply.temperature is not None:
+        fields["t"] = exact(reply.temperature)
+    if reply.requests != 1:
+        fields["q"] = reply.requests
+    if reply.reasoning is not None:
+        fields["r"] = reply.reasoning
+    if reply.token_logprobs is not None:
+        fields["l"] = [
+            [one.token, exact(one.logprob), [[token, exact(p)] for token, p in one.top]]
+            for one in reply.token_logprobs
+        ]
+    return fields
+
+
+def _logprob(parts: list[object]) -> TokenLogprob:
+    token, logprob, top = parts
+    pairs = cast("list[list[object]]", top)
+    return TokenLogprob(
+        token=cast("str", token),
+        logprob=inexact(logprob),
+        top=tuple((cast("str", one), inexact(p)) for one, p in pairs),
+    )

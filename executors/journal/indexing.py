@@ -1,0 +1,142 @@
+"""Reads one segment into the index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from executors.journal.json_lines import encode
+from executors.journal.lines import (
+    Answered,
+    Forgotten,
+    Intended,
+    Noted,
+    Unanswered,
+    Unknown,
+    Voided,
+    read_line,
+)
+from executors.journal.reading import keep_bad
+from executors.journal.records import NOTE_KEY_BYTES, Paid
+
+__all__ = ["Indexing"]
+
+_BATCH: Final = 50_000  # rows that are held in memory before they are written
+
+_Open: TypeAlias = tuple[int, Decimal | None, int]
+
+
+class Indexing:
+    """One segment's way into the tables; rows are gathered, so that they are written in order."""
+
+    def __init__(self, file: sqlite3.Connection, segment: Path, number: int) -> None:
+        self._file = file
+        self._segment = segment
+        self._number = number
+        self._calls: dict[bytes, tuple[int, int] | None] = {}
+        self._notes: dict[tuple[int, bytes], bytes] = {}
+        self._scopes: dict[str, int] = {}
+        self._open: dict[bytes, _Open] = self._still_open()
+        self._bad: list[bytes] = []
+        self._unknown = 0
+        self._paid_calls = self._tokens = 0
+        self._usd = Decimal(0)
+
+    def run(self, lines: Iterator[tuple[int, bytes]], begin: int) -> int:
+        """Read lines; return where the last whole one ends."""
+        for place, raw in lines:
+            begin = place + len(raw) + 1
+            self._take(place, raw)
+            if len(self._notes) + len(self._calls) >= _BATCH:
+                self._flush()
+        self._flush()
+        self._finish()
+        return begin
+
+    def _take(self, place: int, raw: bytes) -> None:
+        match read_line(raw):
+            case Intended() as line:
+                key = bytes.fromhex(line.key)
+                _, _, times = self._open.get(key, (0, None, 0))
+                self._open[key] = (line.tokens, line.usd, times + 1)
+            case Answered() as line:
+                self._close(line.key, line.paid)
+                if line.clean:
+                    self._calls[bytes.fromhex(line.key)] = (place, len(raw))
+            case Unanswered() | Forgotten() as line:
+                self._close(line.key, line.paid)
+            case Voided(key):
+                self._calls[bytes.fromhex(key)] = None
+            case Noted() as line:
+                self._note(line)
+            case Unknown():
+                self._unknown += 1
+            case None:
+                self._bad.append(raw)
+
+    def _close(self, key: str, paid: Paid) -> None:
+        raw = bytes.fromhex(key)
+        tokens, usd, times = self._open.pop(raw, (0, None, 0))
+        if times > 1:
+            self._open[raw] = (tokens, usd, times - 1)
+        if paid.attempts:  # without any, it never left
+            self._paid_calls += 1
+        self._tokens += paid.tokens
+        self._usd += paid.usd or 0
+
+    def _note(self, line: Noted) -> None:
+        scope = self._scopes.get(line.scope)
+        if scope is None:
+            scope = self._scopes[line.scope] = self._scope(line.scope)
+        for n, value in enumerate(line.values):
+            key = line.keys[n * NOTE_KEY_BYTES : (n + 1) * NOTE_KEY_BYTES]
+            self._notes[scope, key] = encode(value)
+
+    def _scope(self, key: str) -> int:
+        self._file.execute("INSERT OR IGNORE INTO scopes (key) VALUES (?)", (key,))
+        found = self._file.execute("SELECT id FROM scopes WHERE key = ?", (key,)).fetchone()
+        return int(found[0])
+
+    def _still_open(self) -> dict[bytes, _Open]:
+        rows = self._file.execute(
+            "SELECT key, tokens, usd, times FROM intents WHERE segment = ?", (self._number,)
+        )
+        return {
+            key: (tokens, None if usd is None else Decimal(usd), times)
+            for key, tokens, usd, times in rows
+        }
+
+    def _flush(self) -> None:
+        self._file.executemany(
+            "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?)",
+            [(key, self._number, *at) for key, at in sorted(self._calls.items()) if at],
+        )
+        gone = [(key,) for key, at in self._calls.items() if at is None]
+        self._file.executemany("DELETE FROM calls WHERE key = ?", gone)
+        self._file.executemany(
+            "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)",
+            [(scope, key, value) for (scope, key), value in sorted(self._notes.items())],
+        )
+        self._calls.clear()
+        self._notes.clear()
+
+    def _finish(self) -> None:
+        self._file.execute("DELETE FROM intents WHERE segment = ?", (self._number,))
+        self._file.executemany(
+            "INSERT INTO intents VALUES (?, ?, ?, ?, ?)",
+            [
+                (self._number, key, tokens, None if usd is None else str(usd), times)
+                for key, (tokens, usd, times) in self._open.items()
+            ],
+        )
+        usd = Decimal(self._file.execute("SELECT usd FROM totals").fetchone()[0]) + self._usd
+        self._file.execute(
+            "UPDATE totals SET calls = calls + ?, tokens = tokens + ?, usd = ?, bad = bad + ?,"
+            " unknown = unknown + ?",
+            (self._paid_calls, self._tokens, str(usd), len(self._bad), self._unknown),
+        )
+        if self._bad:
+            keep_bad(self._segment, self._bad)

@@ -1,0 +1,199 @@
+"""The journal of a run: earlier sessions through the index, this one in its own segment."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from executors.errors import DiskFault, InternalError, ModelError, RunDirError
+from executors.ids import ContentKey
+from executors.journal.blobs import LONGEST_LINE, read_blob, write_blob
+from executors.journal.filed_replies import answer_line, long_answer, thaw_reply
+from executors.journal.index import Index, Lost
+from executors.journal.lines import (
+    Answered,
+    failure_line,
+    intent_line,
+    note_lines,
+    read_line,
+    void_line,
+)
+from executors.journal.reading import cut_tail, segment_files
+from executors.journal.records import NOTE_KEY_BYTES, Filed, Paid, Spent
+from executors.journal.segment import Segment, host_name
+from executors.messages import ModelReply
+from executors.replies import JsonValue
+
+__all__ = ["RunJournal"]
+
+_LENGTH_BITS: Final = 32  # of a place in our own segment: where it begins above, its length below
+_PATIENCE: Final = 60.0  # seconds that blobs in flight may take at the end
+
+
+class RunJournal:
+    """The durable side of a run's calls; opened by `open`, used on one loop, closed at the end.
+
+    Attributes:
+        spent: what earlier sessions drew.
+        lost: their calls of which nothing is known.
+        warnings: what a person should hear of: an index made again, lines skipped.
+    """
+
+    def __init__(self, directory: Path, *, index: Index | None) -> None:
+        self._directory = directory
+        self._blobs = directory / "blobs"
+        self._segment = Segment(directory / "journal")
+        self._index = index
+        self._has_calls = index is not None and index.calls > 0
+        self._own: dict[bytes, int | None] = {}
+        self._writing: set[Future[str]] = set()
+        self.spent = Spent() if index is None else index.spent()
+        self.lost: tuple[Lost, ...] = () if index is None else tuple(index.lost())
+        self.warnings: tuple[str, ...] = () if index is None else tuple(index.warnings)
+
+    @classmethod
+    def open(cls, directory: Path, *, index: bool = True) -> RunJournal:
+        """Open the journal of a run directory, which exists. Blocks while it reads what is new.
+
+        Args:
+            directory: the run directory.
+            index: False for a worker, that sees what it files itself and nothing else.
+
+        Raises:
+            RunDirError: the directory cannot be read or written.
+        """
+        if not index:
+            return cls(directory, index=None)
+        try:
+            files = segment_files(directory / "journal")
+            for file in files:
+                cut_tail(file, host_name())
+            return cls(directory, index=Index(directory / "index.sqlite", files))
+        except OSError as error:
+            raise RunDirError(
+                f"the journal of the run cannot be opened: {error.strerror or error}",
+                where=str(error.filename or directory),
+                hint="name a run directory that you may read and write",
+            ) from error
+
+    # ---------------------------------------------------------------- the protocol
+
+    def find(self, key: ContentKey) -> Filed | None:
+        if self._own and (raw := bytes.fromhex(key)) in self._own:
+            place = self._own[raw]
+            if place is None:
+                return None
+            begin, length = place >> _LENGTH_BITS, place & ((1 << _LENGTH_BITS) - 1)
+            return self._filed(key, self._segment.read(begin, length))
+        if not self._has_calls:
+            return None
+        assert self._index is not None
+        found = self._index.place(key)
+        if found is None:
+            return None
+        with found.segment.open("rb", buffering=0) as file:
+            file.seek(found.begin)
+            return self._filed(key, file.read(found.length))
+
+    def intent(self, key: ContentKey, *, tokens: int, usd: Decimal | None) -> None:
+        self._segment.put(intent_line(key, tokens, usd))
+        self._segment.write()
+
+    async def answer(self, key: ContentKey, reply: ModelReply, paid: Paid) -> None:
+        line = answer_line(key, reply, paid)
+        if len(line) > LONGEST_LINE:
+            await self._long(key, line, clean=reply.stop == "end")
+            return
+        self._file(key, line, clean=reply.stop == "end")
+        await self._segment.durable()
+
+    def failed(self, key: ContentKey, error: ModelError | None, paid: Paid) -> None:
+        self._segment.put(failure_line(key, error, paid))
+
+    def void(self, key: ContentKey, why: str) -> None:
+        self._segment.put(void_line(key, why))
+        self._own[bytes.fromhex(key)] = None
+
+    def note(
+        self,
+        scope: ContentKey,
+        keys: bytes,
+        values: Sequence[JsonValue],
+        *,
+        call: ContentKey | None = None,
+    ) -> None:
+        if len(keys) != NOTE_KEY_BYTES * len(values):
+            raise InternalError(f"{len(values)} note(s) came with {len(keys)} bytes of keys")
+        for line in note_lines(scope, keys, values, call):
+            self._segment.put(line)
+
+    def notes(self, scope: ContentKey) -> Iterable[tuple[bytes, JsonValue]]:
+        return () if self._index is None else self._index.notes(scope)
+
+    # ---------------------------------------------------------------- the rest
+
+    async def aclose(self) -> None:
+        """Write, commit and close.
+
+        Raises:
+            DiskFault: what was left could not be written.
+        """
+        try:
+            with anyio.move_on_after(_PATIENCE, shield=True):
+                while self._writing:
+                    await asyncio.wait(self._writing)
+            await self._segment.aclose()
+        finally:
+            if self._index is not None:
+                self._index.close()
+
+    def _file(self, key: ContentKey, line: bytes, *, clean: bool) -> None:
+        begin = self._segment.put(line)
+        if clean:
+            self._own[bytes.fromhex(key)] = begin << _LENGTH_BITS | (len(line) - 1)
+
+    def _filed(self, key: ContentKey, raw: bytes) -> Filed | None:
+        """Return the answer of a line; None when the line is not what it was."""
+        line = read_line(raw)
+        if not isinstance(line, Answered) or line.key != key:
+            return None
+        blob = None
+        if line.blob is not None and (blob := read_blob(self._blobs, line.blob)) is None:
+            return None
+        try:
+            return Filed(reply=thaw_reply(line.fields, blob), usd=line.paid.usd)
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    async def _long(self, key: ContentKey, line: bytes, *, clean: bool) -> None:
+        """File a long answer: its blob first, in a thread, then the line that names it.
+
+        Both come to pass also where nobody waits for them any more.
+        """
+        loop = asyncio.get_running_loop()
+        done: Future[None] = loop.create_future()
+        writing = loop.run_in_executor(None, write_blob, self._blobs, line)
+        self._writing.add(writing)
+        writing.add_done_callback(partial(self._named, key, line, clean, done))
+        await done
+
+    def _named(
+        self, key: ContentKey, line: bytes, clean: bool, done: Future[None], writing: Future[str]
+    ) -> None:
+        self._writing.discard(writing)
+        try:
+            short = long_answer(line, writing.result())
+            self._file(key, short, clean=clean)
+            self._segment.commit(done)
+        except OSError as error:
+            self._segment.fail(error)
+            self._segment.commit(done)
+        except DiskFault:
+            self._segment.commit(done)

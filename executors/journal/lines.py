@@ -1,0 +1,264 @@
+"""The lines of a segment. Compact, since there is one a call: short keys, nothing that is None.
+
+{"i": key, "t": tokens, "u": usd}                      an intent, with its worst case
+{"a": key, "p": paid, "s": stop, "x": text, ...}       an answer; "b" names the blob of a long one
+{"f": key, "p": paid, "e": error}                      a failure; no error: cancelled, or a bound
+{"v": key, "w": why}                                   an answer that was of no use
+{"n": scope, "k": keys, "v": values, "c": call}        notes; keys as one hex string
+{"g": key, "p": paid}                                  a call whose answer was forgotten on request
+
+The first key of a line is its kind. A line of a kind that is not known here is of a newer version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, TypeAlias, cast
+
+from executors.errors import ModelError
+from executors.ids import ContentKey
+from executors.journal.failures import freeze
+from executors.journal.json_lines import decode, encode
+from executors.journal.records import NOTE_KEY_BYTES, Paid
+from executors.replies import JsonValue
+
+__all__ = [
+    "CALL_PREFIX",
+    "Answered",
+    "Fields",
+    "Forgotten",
+    "Intended",
+    "Line",
+    "Noted",
+    "Unanswered",
+    "Unknown",
+    "Voided",
+    "failure_line",
+    "forgotten_line",
+    "intent_line",
+    "note_lines",
+    "paid_fields",
+    "read_line",
+    "void_line",
+]
+
+Fields: TypeAlias = dict[str, object]
+
+CALL_PREFIX: Final = 8
+"""Hex digits of a call's key by which a note says where it came from."""
+
+LONGEST_NOTES: Final = 32 * 1024  # bytes of one line of notes, unless one note alone is longer
+_WHY: Final = 200  # characters of a reason that are kept
+
+
+# ---------------------------------------------------------------- writing
+
+
+def intent_line(key: ContentKey, tokens: int, usd: Decimal | None) -> bytes:
+    """Return the line of a call that is about to leave."""
+    if usd is None:
+        return f'{{"i":"{key}","t":{tokens}}}\n'.encode()
+    return f'{{"i":"{key}","t":{tokens},"u":"{usd}"}}\n'.encode()
+
+
+def failure_line(key: ContentKey, error: ModelError | None, paid: Paid) -> bytes:
+    """Return the line of a call that ended without an answer."""
+    fields: Fields = {"f": key, "p": paid_fields(paid)}
+    if error is not None:
+        fields["e"] = freeze(error)
+    return encode(fields)
+
+
+def void_line(key: ContentKey, why: str) -> bytes:
+    """Return the line that takes an answer back."""
+    return encode({"v": key, "w": why[:_WHY]})
+
+
+def forgotten_line(key: ContentKey, paid: Paid) -> bytes:
+    """Return what is left of an answer whose texts were erased: that it was paid."""
+    return encode({"g": key, "p": paid_fields(paid)})
+
+
+def note_lines(
+    scope: ContentKey, keys: bytes, values: Sequence[JsonValue], call: str | None
+) -> list[bytes]:
+    """Return the lines of notes: one, or as many as keep each of them readable."""
+    fields: Fields = {"n": scope, "k": keys.hex(), "v": values}
+    if call is not None:
+        fields["c"] = call[:CALL_PREFIX]
+    line = encode(fields)
+    if len(line) <= LONGEST_NOTES or len(values) < 2:
+        return [line]
+    half = len(values) // 2
+    middle = half * NOTE_KEY_BYTES
+    return [
+        *note_lines(scope, keys[:middle], values[:half], call),
+        *note_lines(scope, keys[middle:], values[half:], call),
+    ]
+
+
+def paid_fields(paid: Paid) -> list[object]:
+    """Return what a call drew: tokens, requests, and the cost where it is known."""
+    if paid.usd is None:
+        return [paid.tokens, paid.attempts]
+    return [paid.tokens, paid.attempts, str(paid.usd)]
+
+
+# ---------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True, slots=True)
+class Intended:
+    """A call was about to leave, with this worst case."""
+
+    key: str
+    tokens: int
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call was answered; the reply itself is thawed where it is wanted."""
+
+    key: str
+    paid: Paid
+    clean: bool
+    blob: str | None
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A call ended without an answer."""
+
+    key: str
+    paid: Paid
+    error: object
+    """As `failures.thaw` takes it; None when it was cancelled, or a bound ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voided:
+    """An answer turned out to be of no use."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Values of contents under a scope."""
+
+    scope: str
+    keys: bytes
+    values: list[JsonValue]
+    call: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """A call whose answer was erased on request; what it drew stands."""
+
+    key: str
+    paid: Paid
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A line of a newer version."""
+
+    kind: str
+
+
+Line: TypeAlias = Intended | Answered | Unanswered | Voided | Noted | Forgotten | Unknown
+
+
+def read_line(raw: bytes) -> Line | None:
+    """Return what a line says; None when it is damaged."""
+    try:
+        fields = decode(raw)
+        if not isinstance(fields, dict):
+            return None
+        return _line(cast("Fields", fields))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _line(fields: Fields) -> Line:
+    kind = next(iter(fields), "")
+    match kind:
+        case "i":
+            return Intended(_key(fields[kind]), _whole(fields["t"]), _usd(fields.get("u")))
+        case "a":
+            return _answered(fields)
+        case "f":
+            return Unanswered(_key(fields[kind]), _paid(fields["p"]), fields.get("e"))
+        case "v":
+            return Voided(_key(fields[kind]))
+        case "n":
+            return _noted(fields)
+        case "g":
+            return Forgotten(_key(fields[kind]), _paid(fields["p"]))
+        case _:
+            return Unknown(kind)
+
+
+def _answered(fields: Fields) -> Answered:
+    blob = fields.get("b")
+    if blob is None and not isinstance(fields["x"], str):
+        raise TypeError("an answer has a text")
+    return Answered(
+        _key(fields["a"]),
+        _paid(fields["p"]),
+        "s" not in fields,
+        None if blob is None else _hex(blob),
+        fields,
+    )
+
+
+def _noted(fields: Fields) -> Noted:
+    keys, values, call = bytes.fromhex(_hex(fields["k"])), fields["v"], fields.get("c")
+    if not isinstance(values, list):
+        raise TypeError("notes are a list")
+    listed = cast("list[JsonValue]", values)
+    if len(keys) != NOTE_KEY_BYTES * len(listed):
+        raise ValueError("each note has a key")
+    return Noted(_key(fields["n"]), keys, listed, None if call is None else _hex(call))
+
+
+def _paid(value: object) -> Paid:
+    if not isinstance(value, list):
+        raise TypeError("what was paid is a list")
+    parts = cast("list[object]", value)
+    usd = _usd(parts[2]) if len(parts) > 2 else None
+    return Paid(tokens=_whole(parts[0]), attempts=_whole(parts[1]), usd=usd)
+
+
+def _usd(value: object) -> Decimal | None:
+    if value is None:
+        return None
+    usd = Decimal(str(value))
+    if not usd.is_finite():
+        raise ValueError("a cost is finite")
+    return usd
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError("a count is a whole number")
+    return value
+
+
+def _hex(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a key is a string")
+    bytes.fromhex(value)
+    return value
+
+
+def _key(value: object) -> str:
+    key = _hex(value)
+    if len(key) != 32:
+        raise ValueError("a key has 128 bits")
+    return key
