@@ -6,6 +6,7 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, cast
@@ -15,11 +16,11 @@ from anyio import move_on_after, to_thread
 from numpy.typing import DTypeLike, NDArray
 
 from corpus.identity import DIGEST_SIZE, digest_of, normal_id
-from corpus.records import Record
+from corpus.records import Part, Record
 from corpus.repeats import Digests, Ordinals, find_digest
 from corpus.sources.base import Source, SourceInfo, SourceWarning
 from corpus.sources.memory import close_async
-from corpus.spool_format import ODD, read_meta, unpack, unpack_id
+from corpus.spool_format import ODD, read_meta, unpack, unpack_id, unpack_parts
 from corpus.spool_ids import OnDuplicate
 from corpus.spool_writer import SpoolWriter
 from executors.errors import RunDirError, SourceError
@@ -31,7 +32,9 @@ _SLICE = 2_000
 _CLEAN_UP_SECONDS = 10.0
 _SLICE_CHARACTERS = 1 << 22
 _RUN_BYTES = 8 << 20
-"""Bytes of neighbouring records that are read at once."""
+"""Bytes of records that are read at once."""
+_SKIPPED_BYTES = 4_096
+"""What lies between two records that are read at once; another read would cost more."""
 
 
 async def build_spool(
@@ -122,6 +125,10 @@ async def _fill_from_async(
             characters = 0
     await to_thread.run_sync(writer.add, batch)
     tell(writer.records)
+
+
+def _named(part: Part, given: str | None) -> Part:
+    return part if given is None else replace(part, id=given)
 
 
 def _opened(path: Path) -> int:
@@ -215,7 +222,8 @@ class Spool:
 
     def record(self, ordinal: int) -> Record:
         """Return one record."""
-        return self.read((ordinal,))[0]
+        raw = self._raw(self._checked(ordinal), ordinal + 1)
+        return unpack(raw, self._meta.renamed.get(ordinal))
 
     def id(self, ordinal: int) -> str:
         """Return the id of a record."""
@@ -238,15 +246,21 @@ class Spool:
 
     def read(self, ordinals: Sequence[int]) -> list[Record]:
         """Return records in the order asked for; neighbours are read at once."""
-        found: list[Record] = []
         renamed = self._meta.renamed
-        for first, last in self._runs(ordinals):
-            raw = memoryview(self._raw(first, last))
-            # One conversion a run: an index into a mapped array costs as much as the record.
-            offsets = self._offsets[first:last].tolist()
-            for ordinal, offset in enumerate(offsets, start=first):
-                found.append(unpack(raw[offset - offsets[0] :], renamed.get(ordinal)))
-        return found
+        return [
+            unpack(raw, renamed.get(ordinal), at)
+            for some, raw, places in self._read(ordinals)
+            for ordinal, at in zip(some, places, strict=True)
+        ]
+
+    def parts(self, ordinals: Sequence[int]) -> Iterator[list[Part]]:
+        """Yield records as whole parts, in the order asked for, some megabytes at a time."""
+        renamed = self._meta.renamed
+        for some, raw, places in self._read(ordinals):
+            parts = unpack_parts(raw, some, places)
+            if renamed:
+                parts = [_named(part, renamed.get(part.ordinal)) for part in parts]
+            yield parts
 
     def __iter__(self) -> Iterator[Record]:
         for start in range(0, len(self), 256):
@@ -279,25 +293,26 @@ class Spool:
             place += 1
         return found
 
-    def _runs(self, ordinals: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Cut ordinals into runs of neighbours, each of a bounded size."""
+    def _read(self, ordinals: Sequence[int]) -> Iterator[tuple[list[int], bytes, list[int]]]:
+        """Yield some of the ordinals, bytes that hold them, and where in these each begins."""
         asked = np.asarray(ordinals, dtype=np.int64)
         if len(asked) == 0:
             return
         self._checked(int(asked.min()))
         self._checked(int(asked.max()))
-        breaks = np.flatnonzero(np.diff(asked) != 1) + 1
-        for start, stop in pairwise((0, *breaks.tolist(), len(asked))):
-            yield from self._bounded(int(asked[start]), int(asked[stop - 1]) + 1)
-
-    def _bounded(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Cut a run of neighbours where it holds more bytes than are read at once."""
-        while first < last:
-            most = int(self._offsets[first]) + _RUN_BYTES
-            fits = int(np.searchsorted(self._offsets[first : last + 1], most, side="right")) - 1
-            end = first + max(1, fits)
-            yield first, min(end, last)
-            first = end
+        starts = self._offsets[asked].astype(np.int64)
+        ends = self._offsets[asked + 1].astype(np.int64)
+        between = starts[1:] - ends[:-1]
+        breaks = np.flatnonzero((between < 0) | (between > _SKIPPED_BYTES)) + 1
+        for first, last in pairwise((0, *breaks.tolist(), len(asked))):
+            at = first
+            while at < last:
+                most = int(starts[at]) + _RUN_BYTES
+                fits = int(np.searchsorted(ends[at:last], most, side="right"))
+                end = at + max(1, fits)
+                raw = self._bytes(int(starts[at]), int(ends[end - 1]))
+                yield asked[at:end].tolist(), raw, (starts[at:end] - starts[at]).tolist()
+                at = end
 
     def _checked(self, ordinal: int) -> int:
         if not 0 <= ordinal < len(self):
@@ -305,7 +320,9 @@ class Spool:
         return ordinal
 
     def _raw(self, first: int, last: int) -> bytes:
-        start, end = int(self._offsets[self._checked(first)]), int(self._offsets[last])
+        return self._bytes(int(self._offsets[self._checked(first)]), int(self._offsets[last]))
+
+    def _bytes(self, start: int, end: int) -> bytes:
         raw = os.pread(self._file, end - start, start)
         if len(raw) != end - start:
             raise RunDirError("the spool is damaged: records.bin ends too early")

@@ -22,11 +22,22 @@ from typing import Any, cast
 
 import numpy as np
 
-from corpus.records import Record
+from corpus.records import Part, Record
 from corpus.sources.base import SourceInfo, SourceWarning
 from executors.errors import RunDirError
+from executors.makers import maker
 
-__all__ = ["MAX_RECORDS", "ODD", "Meta", "pack", "read_meta", "unpack", "unpack_id", "write_meta"]
+__all__ = [
+    "MAX_RECORDS",
+    "ODD",
+    "Meta",
+    "pack",
+    "read_meta",
+    "unpack",
+    "unpack_id",
+    "unpack_parts",
+    "write_meta",
+]
 
 MAX_RECORDS = (1 << 32) - 1
 """Ordinals are uint32."""
@@ -34,6 +45,9 @@ ODD = np.dtype([("digest", "V16"), ("ordinal", "<u4")])
 """One id that is not in normal form."""
 
 _HEAD = struct.Struct("<III")
+_HEAD_SIZE = _HEAD.size
+_unpacked = _HEAD.unpack_from
+_part = maker(Part)
 _NOWHERE = 0xFFFFFFFF
 _VERSION = 1
 
@@ -59,23 +73,40 @@ def pack(record: Record, text: bytes) -> bytes:
     return b"".join((_HEAD.pack(len(id_), size, len(text)), id_, where, text))
 
 
-def unpack(raw: bytes | memoryview, id_: str | None) -> Record:
-    """Return the record; `id_` replaces the one in the file."""
-    id_size, where_size, text_size = _HEAD.unpack_from(raw)
-    start = _HEAD.size + id_size
+def unpack(raw: bytes, id_: str | None, at: int = 0) -> Record:
+    """Return the record that begins at a place; `id_` replaces the one in the file."""
+    id_start = at + _HEAD.size
+    id_size, where_size, text_size = _HEAD.unpack_from(raw, at)
+    start = id_start + id_size
     nowhere = where_size == _NOWHERE
     end = start if nowhere else start + where_size
     return Record(
-        id=unpack_id(raw) if id_ is None else id_,
-        text=str(raw[end : end + text_size], "utf-8"),
-        where=None if nowhere else str(raw[start:end], "utf-8"),
+        id=raw[id_start:start].decode() if id_ is None else id_,
+        text=raw[end : end + text_size].decode(),
+        where=None if nowhere else raw[start:end].decode(),
     )
 
 
-def unpack_id(raw: bytes | memoryview) -> str:
+def unpack_parts(raw: bytes, ordinals: list[int], places: list[int]) -> list[Part]:
+    """Return records that begin at these places, as parts; their ids as they stand in the file.
+
+    What a scan does for each record it judges, so it makes nothing else on the way.
+    """
+    found: list[Part] = []
+    for ordinal, at in zip(ordinals, places, strict=True):
+        id_size, where_size, text_size = _unpacked(raw, at)
+        start = at + _HEAD_SIZE
+        end = start + id_size
+        begin = end if where_size == _NOWHERE else end + where_size
+        text = raw[begin : begin + text_size].decode()
+        found.append(_part(ordinal=ordinal, id=raw[start:end].decode(), text=text))
+    return found
+
+
+def unpack_id(raw: bytes) -> str:
     """Return the id in the file."""
     size = _HEAD.unpack_from(raw)[0]
-    return str(raw[_HEAD.size : _HEAD.size + size], "utf-8")
+    return raw[_HEAD.size : _HEAD.size + size].decode()
 
 
 def write_meta(directory: Path, meta: Meta) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.identity import digest_of, normal_id
-from corpus.records import Record
+from corpus.records import Part, Record
 from corpus.repeats import first_of_each, sorted_order
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
@@ -59,6 +59,28 @@ async def test_equal_texts_point_at_the_first_of_them(tmp_path: Path) -> None:
     assert built.is_empty.tolist() == [False, False, False, True, False]
     assert (built.identical, built.empty) == (2, 1)
     assert built.digest(0) == built.digest(4) != built.digest(1)
+
+
+@pytest.mark.parametrize("held", [1, 40, 1 << 20])
+@pytest.mark.parametrize("skipped", [0, 30, 1 << 20])
+async def test_records_are_read_alike_however_many_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int, skipped: int
+) -> None:
+    items = [("same" if n % 9 == 1 else f"r{n}", f"é {n} " * (n % 5)) for n in range(40)]
+    source = open_source(items)
+    built = await build_spool(source, tmp_path / "spool", on_duplicate="suffix")
+    monkeypatch.setattr("corpus.spool._RUN_BYTES", held)
+    monkeypatch.setattr("corpus.spool._SKIPPED_BYTES", skipped)
+    for asked in ([], [7], range(40), range(39, -1, -1), [1, 2, 5, 5, 30, 0, 1, 39, 10, 11]):
+        records = [built.record(ordinal) for ordinal in asked]
+        assert [record.text for record in records] == [items[n][1] for n in asked]
+        assert built.read(asked) == records
+        parts = [part for some in built.parts(asked) for part in some]
+        assert parts == [
+            Part(ordinal=n, id=record.id, text=record.text)
+            for n, record in zip(asked, records, strict=True)
+        ]
+    assert len({record.id for record in built}) == 40
 
 
 @pytest.mark.case("K6-11", "K6-13")
