@@ -6,5 +6,6 @@ segment        one append-only file a process, and its commits; `syncing` is the
 lines          the lines of a segment; `filed_replies` and `failures` are the larger parts of them
 blobs          what is too long for a line
 index          index.sqlite, derived from the segments by `indexing`
+lock           one coordinator at a time; `filesystems` says where SQLite is not safe
 reading        whole lines of segments, torn tails, damaged lines
 """

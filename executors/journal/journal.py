@@ -16,6 +16,7 @@ from executors.errors import DiskFault, InternalError, ModelError, RunDirError
 from executors.ids import ContentKey
 from executors.journal.blobs import LONGEST_LINE, read_blob, write_blob
 from executors.journal.filed_replies import answer_line, long_answer, thaw_reply
+from executors.journal.filesystems import refuse_remote
 from executors.journal.index import Index, Lost
 from executors.journal.lines import (
     Answered,
@@ -67,10 +68,11 @@ class RunJournal:
             index: False for a worker, that sees what it files itself and nothing else.
 
         Raises:
-            RunDirError: the directory cannot be read or written.
+            RunDirError: the directory cannot be read or written, or lies on a network file system.
         """
         if not index:
             return cls(directory, index=None)
+        refuse_remote(directory)
         try:
             files = segment_files(directory / "journal")
             for file in files:
@@ -82,6 +84,11 @@ class RunJournal:
                 where=str(error.filename or directory),
                 hint="name a run directory that you may read and write",
             ) from error
+
+    @property
+    def segment(self) -> str:
+        """The name of this session's file, which the first line makes."""
+        return self._segment.name
 
     # ---------------------------------------------------------------- the protocol
 
