@@ -5,29 +5,38 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rlm.cli.exits import Exit
+from executors.engine.stop import GRACE, Stop
+from rlm.cli.impatience import Impatience
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-__all__ = ["STOPPING", "ending_like_ctrl_c", "saying_that_it_stops", "stopped_by"]
+__all__ = ["STOPPING", "ending_like_ctrl_c", "name_of", "stopped_by", "stopping"]
 
-STOPPING: Final = "stopping: what is running ends first"
+_STOPPING: Final = "stopping: what is running ends first, at most {:g} s; once more stops at once"
+STOPPING: Final = _STOPPING.format(GRACE)
 
 # SIGTERM asks politely, SIGHUP says that the terminal is gone: a receipt is owed to both.
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGHUP)
 _heard: list[signal.Signals] = []
 
+_Handler = Callable[[int, FrameType | None], object]
+
 
 def stopped_by() -> signal.Signals:
     """Return the signal that ended the run: SIGINT unless another one did it in its name."""
     return _heard[0] if _heard else signal.SIGINT
+
+
+def name_of(number: signal.Signals) -> str:
+    """Return what people call a signal."""
+    return "Ctrl-C" if number is signal.SIGINT else number.name
 
 
 @contextmanager
@@ -60,10 +69,11 @@ def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def saying_that_it_stops(stream: TextIO) -> Generator[None]:
-    """Say in one line that the first Ctrl-C was heard, then let it do what it does anyway.
+def stopping(stop: Stop, stream: TextIO) -> Generator[None]:
+    """Let the first Ctrl-C ask the stop, the second cancel, and the third end the process.
 
-    A second one interrupts what runs, a third one ends the process.
+    Where nothing heeds the stop, since nothing was paid for yet, the first one cancels. The first
+    one is answered in a line at once. What hangs is pressed again for the user; see `Impatience`.
 
     For use where the loop's own handler is installed already. Threads get no signals, so elsewhere
     than in the main one nothing is changed.
@@ -75,26 +85,52 @@ def saying_that_it_stops(stream: TextIO) -> Generator[None]:
     # Heavy; whoever has a loop has loaded it.
     import asyncio
 
-    loop = asyncio.get_running_loop()
-    presses = count(1)  # counts in one step, since a handler may be interrupted by the next signal
-
-    def heard(number: int, frame: FrameType | None) -> None:
-        times = next(presses)
-        if times == 1:
-            _write(stream, STOPPING)
-        elif times == 2:
-            # Tasks that a second one tears down are no news; asyncio would print each in full.
-            loop.set_exception_handler(_say_nothing)
-        else:
-            # Whatever holds up the way out: nobody has to look for a stronger signal.
-            os._exit(Exit.STOPPED)
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, heard)
+    handler = _Presses(stop, stream, before, asyncio.get_running_loop())
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield
+        with handler.impatience:
+            yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class _Presses:
+    """The handler of Ctrl-C while a run goes on; it may be interrupted by itself."""
+
+    def __init__(
+        self, stop: Stop, stream: TextIO, before: _Handler, loop: AbstractEventLoop
+    ) -> None:
+        self._stop = stop
+        self._stream = stream
+        self._before = before
+        self._loop = loop
+        self._times = count(1)  # counts in one step
+        self._cancelled = False
+        self.impatience = Impatience(stop, loop, give_up=_give_up)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        # One that nobody pressed stands on no rung of the user's own ladder.
+        times = 0 if self.impatience.pressed() else next(self._times)
+        if times == 1:
+            _write(self._stream, _STOPPING.format(self._stop.grace))
+        elif times > 2:
+            _give_up()
+        if times == 1 and self._stop.heeded:
+            self.impatience.asked()
+            self._stop.ask(name_of(stopped_by()))
+            return
+        if self._cancelled:
+            # Tasks that are torn down are no news; asyncio would print each in full.
+            self._loop.set_exception_handler(_say_nothing)
+        self._cancelled = True
+        self.impatience.cancelled()
+        # The loop's own: it cancels first, and then raises KeyboardInterrupt where the code stands.
+        self._before(number, frame)
+
+
+def _give_up() -> None:
+    """End the process, whatever holds up the way out: nobody has to look for a stronger signal."""
+    os._exit(128 + stopped_by())
 
 
 def _say_nothing(_loop: AbstractEventLoop, _context: dict[str, object]) -> None:

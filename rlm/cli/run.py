@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -14,10 +13,11 @@ import anyio
 
 from corpus.questions import Question
 from corpus.results import Ranking, Tally
+from executors.engine.stop import Stop
 from executors.errors import InternalError, OutputError, RlmError, RunDirError
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
-from rlm.cli.interrupt import saying_that_it_stops, stopped_by
+from rlm.cli.interrupt import name_of, stopped_by, stopping
 from rlm.cli.report import Report
 from rlm.cli.show import load_receipts
 from rlm.cli.watch import Watch
@@ -35,7 +35,7 @@ __all__ = ["run_count"]
 
 def run_count(
     question: Question,
-    corpus: Corpus,
+    corpus: Corpus | None,
     options: CountOptions,
     target: Target | None,
     *,
@@ -100,23 +100,23 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
         receipts = load_receipts(directory)
     except RunDirError:
         return
-    by = stopped_by()
-    name = "Ctrl-C" if by is signal.SIGINT else by.name
-    report = Report(receipts=receipts, missing=(f"stopped by {name}",))
+    report = Report(receipts=receipts, missing=(f"stopped by {name_of(stopped_by())}",))
     with suppress(BrokenPipeError, OutputError):  # a terminal that hung up reads no more
         _print(report, as_json=as_json)
 
 
 async def _counted(
-    question: Question, corpus: Corpus, options: CountOptions, watch: Watch
+    question: Question, corpus: Corpus | None, options: CountOptions, watch: Watch
 ) -> CountOutcome:
+    stop = Stop()
+    options = replace(options, on_event=watch, stop=stop)
     outcome: CountOutcome | None = None
     failed: RlmError | KeyboardInterrupt | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(watch.ticking)
         try:
-            with saying_that_it_stops(sys.stderr):
-                outcome = await count_with(question, corpus, replace(options, on_event=watch))
+            with stopping(stop, sys.stderr):
+                outcome = await count_with(question, corpus, options)
         except (RlmError, KeyboardInterrupt) as error:
             failed = error  # leaving the group it would be wrapped in a group of errors
         group.cancel_scope.cancel()
