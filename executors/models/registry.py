@@ -24,7 +24,7 @@ from executors.secrets import Secret, scrub
 if TYPE_CHECKING:
     import httpx
 
-    from executors.models.wire.exchange import Bounds
+    from executors.models.wire.bounds import Bounds
 
 __all__ = ["Provider", "is_encoder", "known_providers", "resolve_model"]
 

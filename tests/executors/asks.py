@@ -8,7 +8,7 @@ from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
 from executors.models.fakes.acts import Reply
 from executors.models.fakes.server import FakeServer, Script
 from executors.models.openai.model import OpenAIModel
-from executors.models.wire.exchange import Bounds
+from executors.models.wire.bounds import Bounds
 from executors.secrets import Secret
 
 KEY = "sk-canary-0123456789abcdef"

@@ -32,7 +32,7 @@ from executors.models.fakes.acts import (
 )
 from executors.models.fakes.server import FakeServer
 from executors.models.openai.model import OpenAIModel
-from executors.models.wire.exchange import Bounds
+from executors.models.wire.bounds import Bounds
 from tests.executors.asks import QUICK, ask, model_at
 
 pytestmark = pytest.mark.anyio

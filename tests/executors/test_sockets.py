@@ -24,10 +24,11 @@ from executors.models.fakes.acts import (
 )
 from executors.models.fakes.server import FakeServer
 from executors.models.openai.model import OpenAIModel
-from executors.models.wire.exchange import Bounds
+from executors.models.wire.bounds import Bounds
+from executors.models.wire.dialling import Dialler
 from executors.models.wire.http import Wire
 from executors.models.wire.origins import is_loopback, origin_of, proxy_of
-from executors.models.wire.sockets import _kept_alive
+from executors.models.wire.routes import route_of
 from tests.executors.asks import QUICK, ask, model_at
 
 pytestmark = pytest.mark.anyio
@@ -127,10 +128,19 @@ def test_one_model_serves_several_threads_at_once() -> None:
 
 
 @pytest.mark.case("K1-5")
-def test_sockets_are_probed_while_they_are_silent() -> None:
-    with _kept_alive((socket.AF_INET, socket.SOCK_STREAM, 0)) as sock:
+async def test_sockets_are_probed_while_they_are_silent() -> None:
+    async with FakeServer() as server:
+        made: list[asyncio.BaseTransport] = []
+
+        class Seen(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                made.append(transport)
+
+        await Dialler(route_of(server.base_url)).dial(Seen)
+        sock = made[0].get_extra_info("socket")
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+        made[0].close()
 
 
 async def test_closing_twice_at_once_closes_once() -> None:

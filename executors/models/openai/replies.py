@@ -15,12 +15,12 @@ import orjson
 from executors.errors import MalformedReply
 from executors.messages import ModelReply, StopReason, TokenLogprob
 from executors.models.openai.errors import clipped, error_of_event
-from executors.models.wire.sse import ServerEvent
+from executors.models.wire.reading import Heard
+from executors.models.wire.sse import END, ServerEvent
 from executors.usage import Usage
 
 __all__ = ["StreamFold", "read_reply", "read_usage"]
 
-_DONE = b"[DONE]"
 _STOPS: Mapping[str, StopReason] = {
     "stop": "end",
     "length": "max_tokens",
@@ -69,21 +69,25 @@ class StreamFold:
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._reasoning: list[str] = []
-        self._logprobs: tuple[TokenLogprob, ...] | None = None
+        self._logprobs: list[TokenLogprob] = []
+        self._scored = False
         self._finish: object = None
         self._usage = Usage()
         self._model: object = None
 
-    def feed(self, event: ServerEvent) -> bool:
-        """Take an event; True at the end marker.
+    def feed(self, event: ServerEvent) -> Heard:
+        """Take an event; content is what brings the answer on or ends it.
+
+        Deltas that are empty or name a role alone, and counts of tokens, are signs of life only: a
+        server that sends nothing else for ever has no answer.
 
         Raises:
             ModelError: the event reports an error.
             MalformedReply: it is no JSON object.
         """
-        if event.data.strip() == _DONE:
+        if event.data.strip() == END:
             self._done = True
-            return True
+            return "end"
         document = _object(event.data, self._where)
         if event.name == "error" or document.get("error"):
             paid = bool(self._text or self._reasoning)
@@ -91,19 +95,23 @@ class StreamFold:
         self._model = document.get("model") or self._model
         if document.get("usage"):
             self._usage = read_usage(document["usage"])
-        for choice in _list(document.get("choices"))[:1]:
-            self._add(_mapping(choice))
-        return False
+        choices = _list(document.get("choices"))
+        return "content" if choices and self._add(_mapping(choices[0])) else "nothing"
 
-    def _add(self, choice: Mapping[str, object]) -> None:
+    def _add(self, choice: Mapping[str, object]) -> bool:
+        """Add a delta and return whether anything was in it."""
         delta = _mapping(choice.get("delta"))
-        self._text.append(_text(delta.get("content")))
-        self._refusal.append(_text(delta.get("refusal")))
-        self._reasoning.append(_reasoning(delta) or "")
-        self._finish = choice.get("finish_reason") or self._finish
+        text, refusal = _text(delta.get("content")), _text(delta.get("refusal"))
+        reasoning, finish = _reasoning(delta) or "", choice.get("finish_reason")
+        self._text.append(text)
+        self._refusal.append(refusal)
+        self._reasoning.append(reasoning)
+        self._finish = finish or self._finish
         found = _logprobs(choice.get("logprobs"))
         if found is not None:
-            self._logprobs = (*(self._logprobs or ()), *found)
+            self._logprobs.extend(found)
+            self._scored = True
+        return bool(text or refusal or reasoning or finish or found or delta.get("tool_calls"))
 
     def reply(self) -> ModelReply | None:
         """Return the whole; None when the stream ended before its answer did."""
@@ -116,7 +124,7 @@ class StreamFold:
             finish=self._finish,
             usage=self._usage,
             model=self._model,
-            logprobs=self._logprobs,
+            logprobs=tuple(self._logprobs) if self._scored else None,
             temperature=self._temperature,
         )
 

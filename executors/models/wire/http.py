@@ -1,8 +1,10 @@
 """The wire: posts JSON to one URL, and reads a JSON reply or a stream of events.
 
-The seam is httpx's transport interface: whatever fulfils it can be injected. `httpx.AsyncClient`
-itself is left out: it costs half of a call's CPU for redirects, cookies and auth flows that must
-not happen here, since a key belongs to its origin alone. The default transport is in `sockets`.
+Whatever fulfils httpx's transport interface can be injected. By default the requests go over
+connections of our own (`pool`, `connection`): the whole of a call then costs less CPU than a bare
+request of aiohttp's session, and a fortieth of one through httpx's own pool with 64 in flight.
+
+No redirects, cookies, or authentication flows: a key belongs to its origin alone.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import httpx
+from executors.models.wire.bounds import Bounds, Faults
+from executors.models.wire.reading import Feed, Heard, HttpReply, Reading
+from executors.models.wire.routes import route_of
 
-from executors.models.wire.exchange import Bounds, Exchange, Feed, HttpReply
-from executors.models.wire.origins import proxy_of
+if TYPE_CHECKING:
+    import httpx
 
-__all__ = ["Bounds", "Feed", "HttpReply", "Wire"]
+    from executors.models.wire.injected import Injected
+    from executors.models.wire.pool import Pool
+
+__all__ = ["Bounds", "Feed", "Heard", "HttpReply", "Wire"]
 
 
 class Wire:
@@ -24,7 +32,7 @@ class Wire:
 
     Args:
         where: what errors give as their place; it holds no secret.
-        transport: used as it is; None makes one of ours for each running loop.
+        transport: used as it is; None opens connections of ours, a pool for each running loop.
     """
 
     def __init__(
@@ -35,21 +43,11 @@ class Wire:
         bounds: Bounds,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._url = httpx.URL(url)
-        self._where = where
-        self._bounds = bounds
-        self._injected = transport
-        self._proxy = None if transport else proxy_of(url)
-        self._own = _PerLoop(self._make)
-        self._prepared = lru_cache(maxsize=8)(self._prepare)
-        self._extensions = {
-            "timeout": {
-                "connect": bounds.connect,
-                "read": max(bounds.headers, bounds.idle),
-                "write": bounds.headers,
-                "pool": bounds.connect,
-            }
-        }
+        self._faults = Faults(bounds, where)
+        self._injected = _over(transport, url, self._faults) if transport else None
+        self._route = None if transport else route_of(url)
+        self._pools = _PerLoop(self._make)
+        self._head = lru_cache(maxsize=8)(self._head_of)
 
     async def post(
         self, body: bytes, headers: Mapping[str, str], feed: Feed | None = None
@@ -64,66 +62,64 @@ class Wire:
             DeadlineExceeded: the total bound fired, whatever was flowing.
             MalformedReply: the body is longer than its bound.
         """
-        transport = self._injected or await self._own.get()
-        request = self._request(body, headers)
-        return await Exchange(self._bounds, self._where).run(transport, request, feed)
+        reading = Reading(self._faults, feed)
+        if self._injected is not None:
+            return await self._injected.post(body, headers, reading)
+        pool = self._pools.found() or await self._pools.made()
+        head = self._head(tuple(headers.items()))
+        return await pool.request(
+            b"%b%d\r\n\r\n%b" % (head, len(body), body), reading, self._faults
+        )
 
     async def aclose(self) -> None:
         """Close the sockets of the running loop; the next request opens new ones."""
-        await self._own.aclose()
+        await self._pools.aclose()
         if self._injected is not None:
             await self._injected.aclose()
 
-    def _request(self, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
-        """Return a request; httpx would look at each of its headers anew, the same in every call."""
-        request = httpx.Request(
-            "POST",
-            self._url,
-            headers=self._prepared(tuple(headers.items())),
-            stream=httpx.ByteStream(body),
-            extensions=self._extensions,
-        )
-        request.headers["content-length"] = str(len(body))
-        return request
+    def _head_of(self, headers: tuple[tuple[str, str], ...]) -> bytes:
+        assert self._route is not None
+        return self._route.head(dict(headers))
 
-    def _prepare(self, headers: tuple[tuple[str, str], ...]) -> httpx.Headers:
-        return httpx.Headers([("host", self._url.netloc.decode("ascii")), *headers])
+    def _make(self) -> Pool:
+        # asyncio, TLS and the parser: only who calls a server pays for their import.
+        from executors.models.wire.pool import Pool
 
-    def _make(self) -> httpx.AsyncBaseTransport:
-        # aiohttp is a tenth of a second to import: only who calls a server pays it.
-        from executors.models.wire.sockets import SocketTransport
+        assert self._route is not None
+        return Pool(self._route)
 
-        return SocketTransport(
-            connect=self._bounds.connect,
-            headers=self._bounds.headers,
-            secure=self._url.scheme == "https",
-            proxy=self._proxy,
-        )
+
+def _over(transport: httpx.AsyncBaseTransport, url: str, faults: Faults) -> Injected:
+    # httpx is slow to import: who injects a transport has it already.
+    from executors.models.wire.injected import Injected
+
+    return Injected(transport, url, faults)
 
 
 class _PerLoop:
-    """A transport for each running loop: one object serves several synchronous runs and threads.
+    """A pool for each running loop: one object serves several synchronous runs and threads.
 
     Each is closed when its loop ends, at the latest: loops close their asynchronous generators.
     """
 
-    def __init__(self, make: Callable[[], httpx.AsyncBaseTransport]) -> None:
+    def __init__(self, make: Callable[[], Pool]) -> None:
         self._make = make
         # Each loop has one thread and touches its own key alone, so no lock is needed.
-        self._open: dict[
-            asyncio.AbstractEventLoop, tuple[httpx.AsyncBaseTransport, AsyncGenerator[None]]
-        ] = {}
+        self._open: dict[asyncio.AbstractEventLoop, tuple[Pool, AsyncGenerator[None]]] = {}
 
-    async def get(self) -> httpx.AsyncBaseTransport:
+    def found(self) -> Pool | None:
+        """Return the running loop's pool if it is there."""
+        found = self._open.get(asyncio.get_running_loop())
+        return None if found is None else found[0]
+
+    async def made(self) -> Pool:
+        """Make the running loop's pool."""
         loop = asyncio.get_running_loop()
-        found = self._open.get(loop)
-        if found is not None:
-            return found[0]
-        transport = self._make()
-        keeper = self._keep(loop, transport)
-        self._open[loop] = (transport, keeper)
+        pool = self._make()
+        keeper = self._keep(loop, pool)
+        self._open[loop] = (pool, keeper)
         await anext(keeper)
-        return transport
+        return pool
 
     async def aclose(self) -> None:
         # Taken out first: a second one who closes finds nothing, and the next request opens anew.
@@ -131,12 +127,10 @@ class _PerLoop:
         if found is not None:
             await found[1].aclose()
 
-    async def _keep(
-        self, loop: asyncio.AbstractEventLoop, transport: httpx.AsyncBaseTransport
-    ) -> AsyncGenerator[None]:
+    async def _keep(self, loop: asyncio.AbstractEventLoop, pool: Pool) -> AsyncGenerator[None]:
         try:
             yield
         finally:
-            if self._open.get(loop, (None,))[0] is transport:
+            if self._open.get(loop, (None,))[0] is pool:
                 del self._open[loop]
-            await transport.aclose()
+            await pool.aclose()

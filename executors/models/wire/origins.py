@@ -11,7 +11,14 @@ from urllib.request import getproxies_environment, proxy_bypass
 from executors.errors import ConfigError
 from executors.secrets import scrub_url
 
-__all__ = ["OPENAI_URL", "checked_base_url", "is_loopback", "origin_of", "proxy_of"]
+__all__ = [
+    "OPENAI_URL",
+    "checked_base_url",
+    "host_and_port",
+    "is_loopback",
+    "origin_of",
+    "proxy_of",
+]
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 """The one server whose key is read from its own variable, without being asked for."""
@@ -51,6 +58,11 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{_host_of(parts)}:{parts.port or _PORTS[parts.scheme]}"
 
 
+def host_and_port(parts: SplitResult) -> tuple[str, int]:
+    """Return the host without brackets, and the port, also where the URL names none."""
+    return parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
 def is_loopback(host: str | None) -> bool:
     """Whether the host of a URL means this machine."""
     if host is None:
@@ -71,25 +83,36 @@ def proxy_of(url: str) -> str | None:
     """Return the environment's proxy for a URL; loopback never has one.
 
     Raises:
-        ConfigError: the proxy is no HTTP proxy.
+        ConfigError: the proxy is no HTTP proxy, or no URL of a host.
     """
     parts = urlsplit(url)
     if is_loopback(parts.hostname):
         return None
     proxies = getproxies_environment()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or ""):
+    _, port = host_and_port(parts)
+    if not proxy or proxy_bypass(f"{_host_of(parts)}:{port}"):
         return None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
-    kind = urlsplit(proxy).scheme
-    if kind not in _PORTS:
-        raise ConfigError(
-            f"a proxy of the kind {kind!r} is set in the environment",
-            where=f"{parts.scheme.upper()}_PROXY or ALL_PROXY",
-            hint="use an http:// proxy, or name the host in NO_PROXY",
-        )
+    _check_proxy(proxy, f"{parts.scheme.upper()}_PROXY or ALL_PROXY")
     return proxy
+
+
+def _check_proxy(proxy: str, where: str) -> None:
+    hint = "use an http:// proxy, or name the host in NO_PROXY"
+    try:
+        parts = urlsplit(proxy)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, SplitResult("http", "", "", "", "")
+    if parts.scheme not in _PORTS:
+        what = f"a proxy of the kind {parts.scheme!r} is set in the environment"
+        raise ConfigError(what, where=where, hint=hint)
+    if not host:
+        raise ConfigError(
+            "the proxy that is set in the environment names no host", where=where, hint=hint
+        )
 
 
 def _is_host(host: str) -> bool:

@@ -1,135 +1,134 @@
-"""Sockets under httpx's transport interface, by aiohttp: pool, TLS, proxies, HTTP/1.1 parsing.
-
-Why not httpx's own pool: it looks through all its connections at each step, so that the CPU time
-of a call grows with the calls in flight, and a cancel while others wait for a connection can leave
-it broken. `tests/bench/calls.py` has the figures.
-"""
+"""TCP sockets to one host: name look-up, a race between addresses, keep-alive probes."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+from typing import Final
 
-import aiohttp
-import httpx
-from yarl import URL
+import anyio
 
-__all__ = ["SocketTransport"]
+__all__ = ["Address", "Sockets"]
 
+Address = tuple[int, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
+"""A family, and an address in it."""
+
+# Seconds for which a look-up is good: connections that are opened together share one, since the
+# threads which look up are few.
+_GOOD_FOR: Final = 10.0
+# Seconds after which the next address is tried beside the one before (RFC 8305).
+_STAGGER: Final = 0.25
 # A silent connection is probed after a minute, then each 15 s, and given up after four probes.
-_KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
-_CHUNK = 64 * 1024
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
 
-class SocketTransport(httpx.AsyncBaseTransport):
-    """One pool of connections without a limit of its own: the endpoint's cap is the limit.
+class Sockets:
+    """Opens sockets to one host and port, in one event loop."""
 
-    Belongs to the event loop that runs when it is made.
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._fixed = _numeric(host, port)
+        self._looking: asyncio.Future[list[Address]] | None = None
+        self._good_until = 0.0
 
-    Args:
-        connect: seconds for name look-up, TCP and TLS together.
-        headers: seconds from the request to the response's headers.
-        proxy: URL of an HTTP proxy for all requests.
-    """
+    async def open(self) -> socket.socket:
+        """Return a connected socket.
 
-    def __init__(self, *, connect: float, headers: float, secure: bool, proxy: str | None) -> None:
-        self._proxy = proxy
-        # Without cookies, netrc and redirects: only what the caller says goes out.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                ssl=httpx.create_ssl_context() if secure else True,
-                socket_factory=_kept_alive,
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=connect, sock_connect=None, sock_read=headers
-            ),
-            auto_decompress=False,
-        )
+        Raises:
+            OSError: the host has no address, or none of them takes a connection.
+        """
+        addresses = await self._addresses()
+        try:
+            return await (_connect(addresses[0]) if len(addresses) == 1 else _race(addresses))
+        except OSError:
+            self._looking = None
+            raise
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        with _as_httpx(request):
-            response = await self._session.request(
-                request.method,
-                _parsed(str(request.url)),
-                headers=[
-                    (k.decode("latin-1"), v.decode("latin-1")) for k, v in request.headers.raw
-                ],
-                data=request.read(),
-                allow_redirects=False,
-                proxy=self._proxy,
-            )
-        if response.connection is not None and response.connection.protocol is not None:
-            # The body has bounds of its own, kept by the reader; a start without a time stops.
-            response.connection.protocol.read_timeout = None
-            response.connection.protocol.start_timeout()
-        return httpx.Response(
-            response.status,
-            headers=response.raw_headers,
-            stream=_Body(response, request),
-            request=request,
-        )
+    async def _addresses(self) -> list[Address]:
+        if self._fixed is not None:
+            return self._fixed
+        loop = asyncio.get_running_loop()
+        looking = self._looking
+        if looking is None or (looking.done() and loop.time() > self._good_until):
+            looking = self._looking = loop.run_in_executor(None, self._look_up)
+            looking.add_done_callback(self._found)
+        if not looking.done():
+            await asyncio.wait([looking])  # who is cancelled takes it from nobody else
+        return looking.result()
 
-    async def aclose(self) -> None:
-        await self._session.close()
+    def _found(self, looking: asyncio.Future[list[Address]]) -> None:
+        self._good_until = asyncio.get_running_loop().time() + _GOOD_FOR
+        if looking.cancelled() or looking.exception() is not None:
+            self._looking = None
+
+    def _look_up(self) -> list[Address]:
+        found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        every: list[Address] = [(family, address) for family, _, _, _, address in found]
+        first = [one for one in every if one[0] == every[0][0]]
+        other = [one for one in every if one[0] != every[0][0]]
+        return [one for one in chain(*zip_longest(first, other)) if one is not None]
 
 
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, response: aiohttp.ClientResponse, request: httpx.Request) -> None:
-        self._response = response
-        self._request = request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = self._response.content.readany
-        with _as_httpx(self._request):
-            while chunk := await read():
-                yield chunk
-
-    async def aclose(self) -> None:
-        # Gives a finished connection back to the pool and closes any other.
-        self._response.release()
-
-
-@contextmanager
-def _as_httpx(request: httpx.Request) -> Generator[None]:
-    """Raise what httpx would have raised; order matters, since some kinds are also others."""
+def _numeric(host: str, port: int) -> list[Address] | None:
+    """Return what a host that is an address stands for; there is nothing to look up then."""
     try:
-        yield
-    except aiohttp.ConnectionTimeoutError as error:
-        raise httpx.ConnectTimeout(str(error), request=request) from error
-    except aiohttp.ServerTimeoutError as error:
-        raise httpx.ReadTimeout(str(error), request=request) from error
-    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
-        raise httpx.ProxyError(str(error), request=request) from error
-    except aiohttp.ClientConnectorError as error:
-        raise httpx.ConnectError(str(error), request=request) from error
-    except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError) as error:
-        raise httpx.RemoteProtocolError(str(error), request=request) from error
-    except (aiohttp.ClientConnectionError, OSError) as error:
-        raise httpx.ReadError(str(error), request=request) from error
-    except aiohttp.ClientResponseError as error:
-        raise httpx.RemoteProtocolError(error.message, request=request) from error
-    except aiohttp.ClientError as error:
-        raise httpx.TransportError(str(error), request=request) from error
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return None
+    return [(family, address) for family, _, _, _, address in found]
 
 
-@lru_cache(maxsize=16)
-def _parsed(url: str) -> URL:
-    return URL(url, encoded=True)
+async def _connect(address: Address) -> socket.socket:
+    family, there = address
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        _keep_alive(sock)
+        await asyncio.get_running_loop().sock_connect(sock, there)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
-def _kept_alive(address: tuple[object, ...]) -> socket.socket:
-    family, kind, protocol = address[:3]
-    assert isinstance(family, int)
-    assert isinstance(kind, int)
-    assert isinstance(protocol, int)
-    sock = socket.socket(family, kind, protocol)
+async def _race(addresses: Sequence[Address]) -> socket.socket:
+    """Return the socket that connects first; each address is given a head start on the next."""
+    won: list[socket.socket] = []
+    errors: list[OSError] = []
+
+    async def run(address: Address, failed: anyio.Event) -> None:
+        try:
+            won.append(await _connect(address))
+            group.cancel_scope.cancel()
+        except OSError as error:
+            errors.append(error)
+            failed.set()
+
+    try:
+        async with anyio.create_task_group() as group:
+            for address in addresses:
+                failed = anyio.Event()
+                group.start_soon(run, address, failed)
+                with anyio.move_on_after(_STAGGER):
+                    await failed.wait()
+    except BaseException:
+        for sock in won:
+            sock.close()
+        raise
+    for sock in won[1:]:
+        sock.close()
+    if not won:
+        raise errors[0]
+    return won[0]
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Have the system probe a silent connection."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE:
         option = getattr(socket, name, None)  # not every system has each of them
         if option is not None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
-    return sock
