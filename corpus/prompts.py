@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Final, assert_never, cast
 
 import orjson
@@ -191,8 +192,9 @@ def messages(system: str, user: str) -> tuple[Message, Message]:
 
 # ---------------------------------------------------------------- parts
 
-_plain: Final[Callable[[str], str]] = json.JSONEncoder(ensure_ascii=False).encode
-_ascii: Final[Callable[[str], str]] = json.JSONEncoder(ensure_ascii=True).encode
+# What JSONEncoder.encode comes to for a string, without its way there.
+_plain: Final[Callable[[str], str]] = encode_basestring
+_ascii: Final[Callable[[str], str]] = encode_basestring_ascii
 
 
 def _items(texts: Sequence[str]) -> str:
@@ -203,15 +205,25 @@ def _items(texts: Sequence[str]) -> str:
         block = _block(texts, _ascii)
         raw = block.encode()
     nonce = blake2b(raw, digest_size=4).hexdigest()
-    return ITEMS.format(count=len(texts), nonce=nonce, block=block)
+    return _frame(len(texts)).replace("\0", nonce).replace("\1", block)
 
 
 def _block(texts: Sequence[str], quoted: Callable[[str], str]) -> str:
-    lines = [f'{{"alias":"{n}","text":{quoted(text)}}}' for n, text in enumerate(texts, start=1)]
-    body = ",\n".join(lines)
+    shown = map(str.__add__, _openings(len(texts)), map(quoted, texts))
+    body = "},\n".join(shown) + "}"
     if not body.isascii() or "<" in body or "[" in body or "\x7f" in body:
         body = _SPECIAL.sub(_escaped, body)
     return f"[{body}]"
+
+
+@lru_cache(maxsize=256)
+def _frame(items: int) -> str:
+    return ITEMS.format(count=items, nonce="\0", block="\1")
+
+
+@lru_cache(maxsize=256)
+def _openings(items: int) -> tuple[str, ...]:
+    return tuple([f'{{"alias":"{n}","text":' for n in range(1, items + 1)])
 
 
 def _escaped(found: re.Match[str]) -> str:

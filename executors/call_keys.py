@@ -11,6 +11,7 @@ from executors.models.base import ModelInfo
 
 __all__ = ["call_key"]
 
+_KEPT_CHARACTERS = 50_000
 _digests: dict[ModelInfo, blake2b] = {}
 
 
@@ -20,23 +21,38 @@ def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey
     Concurrency, paths, keys and code are left out: they change nothing that a model reads. Each
     part carries its length, so that no two different requests meet.
     """
-    parts = [
-        _parameters(
-            request.max_tokens,
-            None if request.temperature is None else float(request.temperature),
-            request.seed,
-            request.top_logprobs,
-            request.stop,
-            ordinal,
-        ),
-        request.schema.canonical if request.schema else "",
-    ]
+    parameters = _parameters(
+        request.max_tokens,
+        None if request.temperature is None else float(request.temperature),
+        request.seed,
+        request.top_logprobs,
+        request.stop,
+        ordinal,
+    )
+    parts = [parameters, request.schema.canonical if request.schema else ""]
     for message in request.messages:
         parts += (message.role, message.content)
-    text = "".join([f"{len(part)}:{part}" for part in parts])
-    digest = _model_digest(info).copy()
-    digest.update(text.encode("utf-8", "surrogatepass"))
+    last = parts.pop()
+    # All but the last content is the same for a whole count; long histories are not worth keeping.
+    begun = _begun_before if sum(map(len, parts)) <= _KEPT_CHARACTERS else _begun
+    digest = begun(info, *parts).copy()
+    digest.update(_framed(last))
     return ContentKey(digest.hexdigest())
+
+
+def _begun(info: ModelInfo, *parts: str) -> blake2b:
+    """Return the digest of a model and of the first parts."""
+    digest = _model_digest(info).copy()
+    for part in parts:
+        digest.update(_framed(part))
+    return digest
+
+
+_begun_before = lru_cache(maxsize=32)(_begun)
+
+
+def _framed(part: str) -> bytes:
+    return f"{len(part)}:{part}".encode("utf-8", "surrogatepass")
 
 
 # The same few in a whole run. Typed, so that what is equal but written otherwise stays apart.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 from typing import TypeVar
 
 from corpus.judges.base import Window
@@ -11,6 +13,7 @@ from corpus.judges.base import Window
 __all__ = ["in_place", "shown_order"]
 
 T = TypeVar("T")
+_DRAW_BYTES = 2
 
 
 def shown_order(window: Window) -> list[int]:
@@ -23,16 +26,29 @@ def shown_order(window: Window) -> list[int]:
     places = list(range(len(window.items)))
     if window.pass_index == 0 or len(places) < 2:
         return places
-    salt = window.pass_index.to_bytes(8, "big")
-    digests = [
-        blake2b(part.text.encode("utf-8", "surrogatepass"), digest_size=8, salt=salt).digest()
-        for part in window.items
-    ]
-    order = sorted(places, key=digests.__getitem__)
+    order = sorted(places, key=_draws(window).__getitem__)
     return order if order != places else [*places[1:], places[0]]
+
+
+def _draws(window: Window) -> Sequence[int]:
+    """Return a number for each place, drawn from the pass and all texts together."""
+    salt = window.pass_index.to_bytes(8, "big")
+    texts = "\0".join([part.text for part in window.items])
+    drawn = blake2b(texts.encode("utf-8", "surrogatepass"), salt=salt).digest()
+    while len(drawn) < _DRAW_BYTES * len(window.items):
+        drawn += blake2b(drawn, salt=salt).digest()
+    # Few draws are equal, and those keep their order.
+    return _numbers(len(window.items)).unpack_from(drawn)
+
+
+@lru_cache(maxsize=64)
+def _numbers(count: int) -> Struct:
+    return Struct(f"<{count}H")
 
 
 def in_place(order: Sequence[int], shown: Sequence[T]) -> list[T]:
     """Return what was said of the items as they were shown, in the order of the window."""
-    placed = dict(zip(order, shown, strict=True))
-    return [placed[place] for place in range(len(order))]
+    placed = list(shown)
+    for place, one in zip(order, shown, strict=True):
+        placed[place] = one
+    return placed
