@@ -12,12 +12,13 @@ from decimal import Decimal
 
 import anyio
 
+from executors.buckets import Limits
 from executors.call_keys import call_key
 from executors.call_log import Answer, CallLog
 from executors.clock import Clock, SystemClock
 from executors.endpoint import Endpoint, RetryPolicy
 from executors.errors import DiskFault, Halted, ModelError
-from executors.events import Emit
+from executors.events import Emit, Warned
 from executors.gate.allowance import Allowance, Estimate, Reservation
 from executors.ids import ContentKey, NodeId
 from executors.journal.records import Filed, Journal, NoJournal, Paid
@@ -30,6 +31,8 @@ from executors.usage import Usage
 
 __all__ = ["Answer", "Calls", "call_key"]
 
+_ROOT = NodeId("root")
+
 
 class Calls:
     """Asks models for one run.
@@ -38,6 +41,7 @@ class Calls:
         allowance: what the run may spend.
         emit: where events go; called on the loop's thread and must not block.
         concurrency: calls in flight at one endpoint; a model may allow fewer.
+        limits: what the server allows a minute, where that is known; it is found out otherwise.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Calls:
         prices: PriceList | None = None,
         retry: RetryPolicy | None = None,
         concurrency: int = 16,
+        limits: Limits | None = None,
         count_tokens: TokenCounter = estimate,
     ) -> None:
         self._allowance = allowance
@@ -60,6 +65,7 @@ class Calls:
         self._prices = prices or NoPrices()
         self._retry = retry or RetryPolicy()
         self._concurrency = concurrency
+        self._limits = limits
         self._count = count_tokens
         self._flights: dict[ContentKey, _Flight] = {}
         self._endpoints: dict[ModelInfo, Endpoint] = {}
@@ -104,8 +110,10 @@ class Calls:
         self, model: Model, request: ModelRequest, key: ContentKey, log: CallLog
     ) -> Answer:
         prompt = estimate_request(request, self._count)
+        endpoint = self.endpoint(model)
         try:
             check_window(model, request, prompt, exact=self._count is not estimate)
+            endpoint.check(prompt + request.max_tokens)
         except ModelError as error:
             error.attempts = 0
             log.refused(error)
@@ -120,8 +128,9 @@ class Calls:
         started = self.clock.monotonic()
         try:
             payment.begin(reservation)
-            endpoint = self.endpoint(model)
-            reply, attempts = await endpoint.run(payment.attempt, on_retry=payment.retried)
+            reply, attempts = await endpoint.run(
+                payment.attempt, on_retry=payment.retried, tokens=worst.tokens, used=_tokens_of
+            )
         except BaseException as error:
             payment.fail(error, self.clock.monotonic() - started)
             raise
@@ -135,6 +144,10 @@ class Calls:
             log.finished(answer, self.clock.monotonic() - started)
         return answer
 
+    def void(self, answer: Answer, why: str) -> None:
+        """Take back an answer that turned out to be of no use: the next session asks again."""
+        self.journal.void(answer.key, why)
+
     def endpoint(self, model: Model) -> Endpoint:
         """Return the endpoint of a model: one for all its callers."""
         info = model.info
@@ -142,9 +155,17 @@ class Calls:
         if found is None:
             cap = min(self._concurrency, info.max_concurrency or self._concurrency)
             found = self._endpoints[info] = Endpoint(
-                cap=cap, retry=self._retry, clock=self.clock, allowance=self._allowance
+                cap=cap,
+                retry=self._retry,
+                clock=self.clock,
+                allowance=self._allowance,
+                limits=self._limits,
+                warn=self._warned,
             )
         return found
+
+    def _warned(self, code: str, message: str) -> None:
+        self.emit(Warned(node=_ROOT, at=self.clock.now(), code=code, message=message))
 
 
 class _Flight:
@@ -258,7 +279,11 @@ class _Payment:
         """Send the request once."""
         self._sent += 1
         self._in_flight = True
-        reply = await invoke(self._model, self._request)
+        try:
+            reply = await invoke(self._model, self._request)
+        except ModelError as error:  # what a halt finds here must be known to be paid or not
+            self._in_flight = error.maybe_paid
+            raise
         self._in_flight = False
         return reply
 
@@ -331,6 +356,10 @@ def _shared(answer: Answer, log: CallLog) -> Answer:
     shared = replace(answer, cost=Decimal(0), attempts=0, source="shared")
     log.finished(shared, 0.0)
     return shared
+
+
+def _tokens_of(reply: ModelReply) -> int | None:
+    return reply.usage.total
 
 
 def _worst_case(prompt: int, max_tokens: int, price: Price | None) -> Estimate:

@@ -88,12 +88,12 @@ async def test_a_call_that_never_left_gives_its_place_back() -> None:
 
     bench = Bench(answer, caps=Caps(calls=1), latency=1.0, concurrency=1)
     blocker = bench.calls.endpoint(bench.model)
-    await blocker._slots.take()
+    await blocker._turns.take(0)
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
             group.start_soon(bench.ask, ask("item 0"))
             await anyio.lowlevel.checkpoint()
             scope.cancel()
-    blocker._slots.give()
+    blocker._turns.give()
     await bench.ask(ask("item 1"))
     assert bench.spent()[0] == 1

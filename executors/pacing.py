@@ -1,0 +1,220 @@
+"""The pace that a server bears, found from its refusals. Pure: time and chance are given.
+
+A refusal closes the endpoint for everybody: as long as the server wishes, else for a short while
+that doubles with each refusal in a row. When it opens again, calls leave at the rate that the time
+since the opening before has shown to be borne, the closed time included: which holds for buckets
+that fill and for windows of a second or a minute alike. From there the rate grows: twofold every
+half second as long as no rate is known to be too high, else evenly and slowly towards the one that
+was, since a server that makes everybody wait for each refusal must be refused rarely.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from executors.buckets import Bucket
+from executors.retry import RetryPolicy
+
+__all__ = ["Pace"]
+
+_INF = float("inf")
+# A wait that nobody wished for, in calls at the present rate, and its least in seconds.
+_GAP, _SHORTEST = 8.0, 0.05
+# Wishes are whole seconds as a rule: one of a second says little about the true wait.
+_ROUNDED = 1.0
+# Of a rate that was refused: what is safe at most, and at least where no longer wait tells better.
+_SAFE, _HALF = 0.9, 0.5
+# Of a wish: what is waited beyond it, so that processes that were told the same come apart.
+_APART = 0.1
+# Seconds in which the rate doubles while no bound is known.
+_DOUBLES = 0.3
+# Seconds in which it comes back to a bound: so many times the closed time, since a refusal that
+# costs little may come often; not sooner than the first, and with long windows at most the others.
+_SOONEST, _RETURNS, _WINDOWS = 4.0, 20.0, 5.0
+# What a bound that was passed without a refusal is raised by.
+_RAISED = 1.5
+# Seconds that are looked back at most, and those of calls that may leave late and together.
+_LOOK_BACK, _LATE = 60.0, 0.1
+
+
+class Pace:
+    """When the next call may leave, as far as refusals tell."""
+
+    __slots__ = (
+        "_bucket",
+        "_ceiling",
+        "_closed_at",
+        "_crowded",
+        "_grown_at",
+        "_last",
+        "_policy",
+        "_proven",
+        "_random",
+        "_refused",
+        "_refused_rate",
+        "_sent",
+        "_since",
+        "_slope",
+        "_unopened",
+        "_wished",
+        "closed_until",
+        "epoch",
+        "in_a_row",
+    )
+
+    def __init__(self, policy: RetryPolicy, random: Random) -> None:
+        self._policy = policy
+        self._random = random
+        self._bucket: Bucket | None = None
+        self._ceiling = _INF
+        """The lowest rate that is known to be too high."""
+        self._slope = 0.0
+        self._refused_rate = _INF
+        self._since = self._grown_at = self._closed_at = 0.0
+        self._sent: int = 0
+        self._refused: int = 0
+        """Calls since the last opening, and those of them that were refused."""
+        self._last: tuple[float, int] = (0.0, 0)
+        """When the opening before the last one was, and how many calls were borne until the last."""
+        self._proven = False
+        """Whether the closed time is known to be needed."""
+        self._wished = self._crowded = False
+        self._unopened = True
+        """Nothing has left since the endpoint was closed, or at all."""
+        self.closed_until = -_INF
+        self.epoch = 0
+        """How often the endpoint was closed: the refusal of a call from before is no news."""
+        self.in_a_row = 0
+        """Refusals without an answer to a later call."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether anything was ever refused."""
+        return self.epoch > 0
+
+    @property
+    def rate(self) -> float:
+        """Calls a second; infinite as long as nothing was refused."""
+        return _INF if self._bucket is None else self._bucket.rate
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until a call may leave."""
+        if now < self.closed_until:
+            return self.closed_until - now
+        if self._bucket is None or self._unopened:
+            return 0.0
+        return self._bucket.wait(1.0, now)
+
+    def leave(self, now: float) -> None:
+        """Count a call that leaves."""
+        if self._unopened:
+            self._open(now)
+        elif now - self._since > _LOOK_BACK:  # what was long ago weighs less
+            self._since = now - _LOOK_BACK / 2
+            self._sent, self._refused = self._sent // 2, self._refused // 2
+        self._sent += 1
+        if self._bucket is not None:
+            self._bucket.take(1.0, now)
+
+    def answered(self, epoch: int, now: float, *, waiting: bool) -> None:
+        """Count an answer; the rate grows while others wait for their turn."""
+        if self._bucket is None or epoch != self.epoch:
+            return
+        self.in_a_row = 0
+        if waiting:
+            self._grow(self._bucket, min(now - self._grown_at, _DOUBLES), now)
+        self._grown_at = now
+
+    def refused(
+        self, epoch: int, now: float, *, wish: float | None, tries: int, crowded: bool = False
+    ) -> None:
+        """Close the endpoint.
+
+        Args:
+            epoch: the one that the call left in.
+            wish: the server's own, in seconds.
+            tries: of the caller that has tried least among those who wait.
+            crowded: the call lacked a slot, which says little about the rate.
+        """
+        if epoch != self.epoch:
+            self.closed_until = max(self.closed_until, now + (wish or 0.0))
+            self._refused += self._unopened
+            return
+        self._begin_wait(now)
+        self._crowded = crowded
+        self._wished = bool(wish)
+        self._proven = self.in_a_row > 1 or (wish or 0.0) > _ROUNDED
+        self.epoch += 1
+        self._unopened = True
+        self.closed_until = max(self.closed_until, now + self._closed_for(wish, tries))
+
+    def _begin_wait(self, now: float) -> None:
+        self._refused += 1
+        if self.in_a_row and self._refused == self._sent:  # nothing was borne: the wait goes on
+            self._since, self._sent = self._last
+            self._refused = 0
+            self.in_a_row += 1
+            return
+        self._closed_at = now
+        self._refused_rate = self.rate
+        self.in_a_row = 1
+
+    def _closed_for(self, wish: float | None, tries: int) -> float:
+        policy = self._policy
+        base = min(policy.first, max(_SHORTEST, _GAP / self.rate))
+        if self._bucket is None:
+            base = policy.first
+        wait = max(base * 2.0 ** min(self.in_a_row - 1, 60), policy.patience(tries))
+        wait = self._random.uniform(0.75, 1.0) * min(wait, policy.longest)
+        if not wish:
+            return wait
+        apart = min(policy.first, max(_SHORTEST, wish * _APART))
+        wish += self._random.uniform(0.0, apart)
+        return wish if self.in_a_row == 1 else max(wish, wait)
+
+    def _open(self, now: float) -> None:
+        """Begin anew, at the rate that was borne."""
+        borne = max(0, self._sent - self._refused)
+        if self.in_a_row:
+            self._set_rate(borne, now)
+        self._last = (self._since, borne)
+        self._since = self._grown_at = now
+        self._sent = self._refused = 0
+        self._unopened = False
+
+    def _set_rate(self, borne: int, now: float) -> None:
+        known, closed = self._refused_rate, now - self._closed_at
+        seen = borne / max(_SHORTEST, self._shown_in(now))
+        if borne == 0:
+            rate = min(known * _HALF, 1.0 / max(_SHORTEST, self._policy.first))
+        elif self._proven or known == _INF:
+            rate = min(seen, known * _SAFE)
+        else:
+            rate = min(max(seen, known * _HALF), known * _SAFE)
+        self._ceiling = 2.0 * seen if self._proven and borne and known == _INF else known
+        if self._crowded:
+            self._ceiling = _INF
+        returns = max(_SOONEST, min(_RETURNS * closed, _RETURNS + _WINDOWS * closed))
+        self._slope = (self._ceiling - rate) / returns if self._ceiling < _INF else 0.0
+        self._bucket = Bucket(rate, _burst(rate), now=now, level=1.0)
+
+    def _shown_in(self, now: float) -> float:
+        """Return the seconds that the borne calls took, with as much of the wait as they needed."""
+        whole, sending = now - self._since, self._closed_at - self._since
+        if self._proven or not self._wished:
+            return whole
+        return max(sending, min(whole, _ROUNDED))
+
+    def _grow(self, bucket: Bucket, seconds: float, now: float) -> None:
+        if self._ceiling == _INF:
+            rate = bucket.rate * 2.0 ** (seconds / _DOUBLES)
+        else:
+            rate = bucket.rate + self._slope * seconds
+            if rate > self._ceiling:
+                self._slope = rate * (_RAISED - 1.0) / _RETURNS
+                self._ceiling = rate * _RAISED
+        bucket.change(rate, _burst(rate), now)
+
+
+def _burst(rate: float) -> float:
+    return max(1.0, rate * _LATE)
