@@ -31,6 +31,7 @@ from corpus.criterion import Criterion
 from corpus.questions import OneOf, Question, YesNo
 from executors.errors import ValidationError
 from executors.ids import ContentKey, content_key
+from executors.makers import maker
 from executors.messages import Message, ModelRequest
 
 __all__ = [
@@ -187,10 +188,18 @@ def read_items(request: ModelRequest) -> list[tuple[str, str]]:
 
 def messages(system: str, user: str) -> tuple[Message, Message]:
     """Return the two messages of a request."""
-    return (Message(role="system", content=system), Message(role="user", content=user))
+    return (_system_message(system), _message(role="user", content=user))
 
 
 # ---------------------------------------------------------------- parts
+
+_message = maker(Message)
+
+
+@lru_cache(maxsize=16)
+def _system_message(content: str) -> Message:
+    return Message(role="system", content=content)
+
 
 # What JSONEncoder.encode comes to for a string, without its way there.
 _plain: Final[Callable[[str], str]] = encode_basestring

@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, assert_never, cast
 
+import orjson
+
 from corpus.prompts import unsure_word
 from corpus.questions import OneOf, Question, YesNo
 from corpus.quotes import find_quote
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unsure, Verdict
+from executors.makers import maker
 from executors.messages import ResponseSchema
 from executors.replies import JsonValue, Unparsed, read_json
 
@@ -68,6 +71,9 @@ class Answers:
     """Answers for aliases that were not shown."""
 
 
+_answers = maker(Answers)
+
+
 class AnswerReader:
     """Reads replies to one question.
 
@@ -90,11 +96,11 @@ class AnswerReader:
 
     def read(self, text: str, parts: Sequence[Part]) -> Answers:
         """Return what a finished reply says of the parts shown under the aliases 1 to n."""
+        if (plain := self._plain(text, len(parts))) is not None:
+            return _answers(outcomes=plain)
         parsed = read_json(text)
         if isinstance(parsed, Unparsed):
             return Answers(outcomes=[_UNREADABLE if text.strip() else _EMPTY] * len(parts))
-        if (plain := self._plain(parsed.value, len(parts))) is not None:
-            return Answers(outcomes=plain)
         outcomes: list[Outcome] = [_LEFT_OUT] * len(parts)
         given: dict[int, Verdict | None] = {}
         foreign = 0
@@ -115,15 +121,19 @@ class AnswerReader:
             outcomes = [_SHIFTED] * len(parts)
         return Answers(outcomes=outcomes, foreign=foreign)
 
-    def _plain(self, value: JsonValue, count: int) -> list[Outcome] | None:
+    def _plain(self, text: str, count: int) -> list[Outcome] | None:
         """Read what nearly every reply is, fast: each alias as it was shown, with a plain choice."""
-        if self._quotes or not isinstance(value, dict) or len(value) != count:
+        # With four quotes an answer, no alias can stand twice, which orjson would not tell.
+        if self._quotes or text.count('"') != 4 * count:
             return None
-        words = cast(dict[str, str], value)  # what is no word is no choice either
+        choices = self._choices
         try:
-            return [self._choices[words[alias]] for alias in _aliases(count)]
-        except (KeyError, TypeError):
+            # What is no object of words raises, or is no choice either.
+            words = cast("dict[str, str]", orjson.loads(text))
+            found: list[Outcome] = [choices[words[alias]] for alias in _aliases(count)]
+        except (KeyError, TypeError, orjson.JSONDecodeError):
             return None
+        return found
 
     def _verdict(self, value: JsonValue) -> Verdict | None:
         """Return what an answer says, None when it is none of the choices."""

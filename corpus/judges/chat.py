@@ -9,7 +9,7 @@ empty reply or prose is never a "no".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from corpus.criterion import Criterion
 from corpus.judges.answers import AnswerReader, Gap, Outcome
@@ -25,6 +25,7 @@ from executors.calls import Calls
 from executors.errors import ContextExceeded, Halted, ModelError
 from executors.events import Emit
 from executors.ids import NodeId, content_key
+from executors.makers import maker
 from executors.messages import ModelReply, ModelRequest, StopReason
 from executors.models.base import Model
 from executors.tokens import estimate
@@ -41,6 +42,7 @@ _UNCLEAN: Final = Gap(reason="the judge's reply did not end cleanly", again=Fals
 _AGAIN: Final = 1_000
 _HALF: Final = 2_000
 
+_request = maker(ModelRequest)
 _WINDOW: Final = 8
 # Tokens of a reply: room for a model that thinks first, and a share for each item.
 _BASE_TOKENS: Final = 1_024
@@ -112,9 +114,12 @@ class ChatJudge:
         parts = [window.items[place] for place in order]
         notes = Notes()
         outcomes = await self._first(parts, window.pass_index, notes)
-        if self._repair:
-            await self._second(parts, outcomes, window.pass_index, notes)
-        verdicts = [_verdict(outcome) for outcome in outcomes]
+        if Gap in map(type, outcomes):
+            if self._repair:
+                await self._second(parts, outcomes, window.pass_index, notes)
+            verdicts = [_verdict(outcome) for outcome in outcomes]
+        else:
+            verdicts = cast("list[Verdict]", outcomes)
         if window.pass_index > 0:
             verdicts = in_place(order, verdicts)
         notes.report(self._emit, window, verdicts, node=self._node, clock=self._calls.clock)
@@ -129,7 +134,7 @@ class ChatJudge:
             if len(parts) == 1:
                 raise
             outcomes = _each(_TOO_LONG, parts)
-        if len(parts) == 1 or outcomes[0] not in (_CUT, _TOO_LONG):
+        if len(parts) == 1 or not (outcomes[0] is _CUT or outcomes[0] is _TOO_LONG):
             return outcomes
         # Each half may write as much as the whole: what was cut had the same bound.
         middle = (len(parts) + 1) // 2
@@ -194,7 +199,7 @@ class ChatJudge:
     ) -> list[Outcome]:
         user = ask_message([part.text for part in parts], again=again)
         structured = self._model.info.structured_output
-        request = ModelRequest(
+        request = _request(
             messages=messages(self._system, user),
             max_tokens=tokens,
             temperature=self._temperature,

@@ -45,13 +45,14 @@ class Notes:
         clock: Clock,
     ) -> None:
         """Emit what there is to say; nothing when all went well."""
+        heard = self.foreign or self.repaired or self.snippet
+        if not heard and Unresolved not in map(type, verdicts):
+            return
         missing = [
             part.name
             for part, verdict in zip(window.items, verdicts, strict=True)
             if isinstance(verdict, Unresolved)
         ]
-        if not (missing or self.foreign or self.repaired or self.snippet):
-            return
         emit(
             JudgeNoted(
                 node=node,

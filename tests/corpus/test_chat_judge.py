@@ -343,7 +343,7 @@ async def test_each_pass_shows_its_own_order_and_answers_in_the_order_of_the_win
     assert tuple(again.shown[0]) == orders[1]
 
 
-@given(st.lists(st.text(max_size=3), min_size=1, max_size=9), st.integers(0, 5))
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=70), st.integers(0, 5))
 def test_the_order_of_a_pass_is_a_permutation_that_can_be_undone(
     texts: list[str], pass_index: int
 ) -> None:
