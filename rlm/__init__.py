@@ -2,18 +2,22 @@
 
 Layout:
 
-- `counting`: the front for `count` and `count_sync`; `options` checks, `counted` is one run
+- `counting` `resuming`: the fronts for `count` and `resume`; `options` checks, `counted` is one session
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
 - `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
 - `runs`: their directories, sessions and logs
 - `outputs` `summary`: results as files and as numbers
 - `cli` `render`: the command line, and what people see
 - `testing`: public fakes, among them a scripted model and a fake server on loopback
-- `_siblings`: refuses foreign packages that hide ours; runs before anything else
+- `_early`: answers Ctrl-C while the program loads; runs before anything else
+- `_siblings`: refuses foreign packages that hide ours; runs before anything of theirs
 
 This is the only documented import. Its names load on first use, so that `import rlm` stays cheap.
 """
 
+from rlm import _early
+
+# isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -34,20 +38,24 @@ if TYPE_CHECKING:
         ConnectTimeout,
         ContextExceeded,
         DeadlineExceeded,
+        DiskFault,
         DuplicateIds,
         Halted,
         HeadersTimeout,
         IdleTimeout,
         InternalError,
+        Interrupted,
         LabelsError,
         MalformedReply,
         MissingExtra,
         ModelError,
         ModelUnusable,
         NotEncodable,
+        OutOfQuota,
         OutputError,
         PromptCut,
         RateLimited,
+        ReplayMiss,
         RequestRejected,
         RetriesExhausted,
         RlmError,
@@ -72,6 +80,7 @@ if TYPE_CHECKING:
     from rlm.labels import Label
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts import NodeReceipt, Receipts, Totals
+    from rlm.resuming import resume, resume_sync
     from rlm.runs.results import load_result
     from rlm.sync import close
 
@@ -87,6 +96,7 @@ __all__ = [
     "Corpus",
     "CountOutcome",
     "DeadlineExceeded",
+    "DiskFault",
     "DuplicateIds",
     "Event",
     "Halted",
@@ -94,6 +104,7 @@ __all__ = [
     "IdleTimeout",
     "Incomplete",
     "InternalError",
+    "Interrupted",
     "Label",
     "LabelsError",
     "MalformedReply",
@@ -109,6 +120,7 @@ __all__ = [
     "NotEncodable",
     "OneOf",
     "OpenAIModel",
+    "OutOfQuota",
     "OutputError",
     "Price",
     "PriceTable",
@@ -120,6 +132,7 @@ __all__ = [
     "Receipts",
     "Record",
     "RecordState",
+    "ReplayMiss",
     "RequestRejected",
     "RetriesExhausted",
     "RlmError",
@@ -143,6 +156,8 @@ __all__ = [
     "load_result",
     "open_corpus",
     "read_labels",
+    "resume",
+    "resume_sync",
 ]
 
 __rlm_distribution__ = _siblings.DISTRIBUTION
@@ -161,6 +176,7 @@ _HOMES = {
     "Corpus": "rlm.corpora",
     "CountOutcome": "rlm.counting",
     "DeadlineExceeded": "executors.errors",
+    "DiskFault": "executors.errors",
     "DuplicateIds": "executors.errors",
     "Event": "executors.events",
     "Halted": "executors.errors",
@@ -168,6 +184,7 @@ _HOMES = {
     "IdleTimeout": "executors.errors",
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
+    "Interrupted": "executors.errors",
     "Label": "rlm.labels",
     "LabelsError": "executors.errors",
     "MalformedReply": "executors.errors",
@@ -181,9 +198,10 @@ _HOMES = {
     "ModelUnusable": "executors.errors",
     "NodeReceipt": "rlm.receipts",
     "NotEncodable": "executors.errors",
-    "OutputError": "executors.errors",
     "OneOf": "corpus.questions",
     "OpenAIModel": "executors.models.openai.model",
+    "OutOfQuota": "executors.errors",
+    "OutputError": "executors.errors",
     "Price": "executors.models.prices",
     "PriceTable": "executors.models.prices",
     "PromptCut": "executors.errors",
@@ -194,6 +212,7 @@ _HOMES = {
     "Receipts": "rlm.receipts",
     "Record": "corpus.records",
     "RecordState": "corpus.records",
+    "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
     "RetriesExhausted": "executors.errors",
     "RlmError": "executors.errors",
@@ -215,6 +234,8 @@ _HOMES = {
     "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
     "read_labels": "rlm.labelling.file",
+    "resume": "rlm.resuming",
+    "resume_sync": "rlm.resuming",
 }
 
 
@@ -231,3 +252,6 @@ if not TYPE_CHECKING:  # or type checkers would believe in any name
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+_early.release()

@@ -6,12 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from glob import iglob
 from pathlib import Path
+from typing import TypeGuard
 
 from corpus.sources import OnBad, Source, SourceLike, open_source
 from corpus.sources.folder import is_pattern
 from executors.errors import ValidationError
 
-__all__ = ["Corpus", "open_corpus", "require_outside"]
+__all__ = ["Corpus", "Spec", "open_corpus", "require_outside"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """How a corpus was opened; see `open_corpus`."""
+
+    source: str
+    id: str | None = None
+    text: str | tuple[str, ...] | None = None
+    query: str | None = None
+    format: str | None = None
+    encoding: str | None = None
+    on_bad: OnBad = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +36,8 @@ class Corpus:
     column: Callable[[str], Source]
     """Opens the same source with another column as its text: labels, say. Rows without it are
     left out. Raises SourceError where there is no such column, listing those that are there."""
+    spec: Spec | None = None
+    """How it was opened, where it can be opened again: from a path, a glob or a database file."""
 
 
 def open_corpus(
@@ -66,7 +82,25 @@ def open_corpus(
             on_bad="skip",
         )
 
-    return Corpus(source=opened, column=column)
+    spec: Spec | None = None
+    if _is_named(source):
+        spec = Spec(
+            source=str(Path(source).absolute()),
+            id=id,
+            text=text if isinstance(text, str | None) else tuple(text),
+            query=query,
+            format=format,
+            encoding=encoding,
+            on_bad=on_bad,
+        )
+    return Corpus(source=opened, column=column, spec=spec)
+
+
+def _is_named(source: object) -> TypeGuard[str | Path]:
+    """Whether a source is one that the same words open again, and that JSON can hold."""
+    if not isinstance(source, str | Path) or str(source) == "-":
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in str(source))  # stray bytes
 
 
 def require_outside(source: str, path: Path, *, option: str) -> None:

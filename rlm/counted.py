@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
 
-from corpus.agenda import Agenda
+from corpus.agenda import Agenda, Ordinals
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted, SourceRead, WindowFinished
+from corpus.filing import Filing
 from corpus.judges.base import Judge
 from corpus.judges.encoder import EncoderJudge, rank
 from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
@@ -19,20 +21,34 @@ from corpus.questions import OneOf, Question
 from corpus.results import Ranking, Tally, ranked_by_probability, tally
 from corpus.scan import Scan, distinct, scan
 from corpus.sources import SourceLike
-from corpus.spool import Spool, build_spool
+from corpus.spool import Spool
 from corpus.tally_file import save_tally
 from corpus.windows import Cut
 from executors.calls import Calls
-from executors.errors import Halted, LabelsError, ModelUnusable, UsageError
+from executors.errors import (
+    DiskFault,
+    Halted,
+    Interrupted,
+    LabelsError,
+    ModelUnusable,
+    OutOfQuota,
+    ReplayMiss,
+    RunDirError,
+    UsageError,
+)
 from executors.gate.allowance import CapsAllowance
-from executors.ids import child_of, new_run_id
+from executors.ids import RunId, child_of, new_run_id
+from executors.journal.records import Journal, NoJournal, Spent
 from rlm.corpora import Corpus, open_corpus
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.runs.home import new_run_directory, write_atomically
+from rlm.receipts import Receipts
+from rlm.runs.home import write_atomically
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
+from rlm.runs.manifest import Judging
+from rlm.runs.session import Session, Wanted
 from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
 
@@ -45,12 +61,13 @@ __all__ = ["CountRun"]
 _Outcome: TypeAlias = Completed[Tally] | Incomplete[Tally | Ranking]
 
 _READ, _TEACH, _JUDGE = (child_of(ROOT, i) for i in range(3))
-# Seconds that a model gets to let go of its sockets when a run ends.
-_GRACE = 5
+# Seconds that a model gets to let go of its sockets when a run ends, and the disk to take it all.
+_GRACE: Final = 5
+_CLOSING: Final = 30
 
 
 class CountRun:
-    """Counts once.
+    """Counts once, in one session of a run.
 
     Raises:
         UsageError: from the constructor, when the judge that is asked for cannot work.
@@ -64,45 +81,84 @@ class CountRun:
         self._plan: JudgePlan = plan_judge(options, question, warn=self._warnings)
         self._notes: list[str] = []
         self._spent = False
+        self._journal: Journal = NoJournal()
         self._partial: Callable[[], Tally] | None = None
 
-    async def outcome(self, corpus: SourceLike | Corpus) -> _Outcome:
-        """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
-        options = self._options
-        run = new_run_id(self._clock.now())
-        directory = new_run_directory(run, options.run)
+    async def outcome(self, corpus: SourceLike | Corpus | None) -> _Outcome:
+        """Run to the one outcome. Whatever happens, the receipt of what was done is written.
+
+        Args:
+            corpus: None takes the records that an earlier session of the run read.
+        """
+        self._session = session = await self._begin()
         try:
-            with RunLog(directory, clock=self._clock, on_event=options.on_event) as self._log:
-                self._log.start(run, name="count", task=self._question.text, options=options.shown)
+            with RunLog(
+                session.directory, clock=self._clock, on_event=self._options.on_event
+            ) as self._log:
+                self._log.start(
+                    RunId(session.manifest.run),
+                    session=session.number,
+                    name="count",
+                    task=self._question.text,
+                    options=self._options.shown,
+                )
                 self._warnings.go_to(self._log)
                 return await self._whole(corpus)
         except UsageError:
             if not self._spent:
-                self._log.discard(remove=options.run is None)
+                session.discard(remove=self._options.run is None)
             raise
+        finally:
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
+                await session.close()
 
-    async def _whole(self, corpus: SourceLike | Corpus) -> _Outcome:
+    async def _begin(self) -> Session:
+        options, now = self._options, self._clock.now()
+        values, objects = options.recorded()
+        wanted = Wanted(
+            directory=options.run,
+            question=self._question,
+            options=values,
+            objects=objects,
+        )
+        begin = partial(Session.begin, wanted, run=new_run_id(now), now=now)
+        return await anyio.to_thread.run_sync(begin)
+
+    async def _whole(self, corpus: SourceLike | Corpus | None) -> _Outcome:
         try:
-            return await self._count(open_corpus(corpus))
-        except UsageError:
+            return await self._count(None if corpus is None else self._open(corpus))
+        except (UsageError, ReplayMiss):
             raise
         except Halted as halted:
             # The caller's own source or callback said stop before anything was judged.
-            return self._incomplete(None, "halted", (halted.what,))
+            return self._incomplete(None, _blocker(halted), (halted.what,))
         except Exception:
-            self._log.finish("failed", self._so_far())
+            self._finish("failed", self._so_far())
             raise
         except BaseException:
             # Cancelled or interrupted: what was done stands in the receipt all the same.
-            self._log.finish("cancelled", self._so_far())
+            self._finish("cancelled", self._so_far())
             raise
         finally:
             await self._close()
 
+    def _open(self, corpus: SourceLike | Corpus) -> Corpus:
+        opened = open_corpus(corpus)
+        self._session.read_from(opened.spec)
+        return opened
+
+    def _finish(self, blocker: Blocker | None, result: dict[str, object]) -> Receipts:
+        """End the session in its receipt and in the manifest."""
+        receipts = self._log.finish(blocker, result)
+        self._session.note(ended=self._clock.now(), blocker=blocker)
+        return receipts
+
     def _so_far(self) -> dict[str, object]:
         return summarise(self._partial() if self._partial else None)
 
-    async def _count(self, corpus: Corpus) -> _Outcome:
+    async def _count(self, corpus: Corpus | None) -> _Outcome:
+        if isinstance(self._plan, Asking):
+            await self._open_journal(self._plan)
         judge = self._judge_before_reading()
         spool = await self._read(corpus)
         if len(spool) == 0:
@@ -130,14 +186,23 @@ class CountRun:
             case Asking():
                 return self._asking(self._plan)
 
-    async def _read(self, corpus: Corpus) -> Spool:
+    async def _open_journal(self, plan: Asking) -> None:
+        if self._options.replay is not None:
+            from executors.journal.replay import Replay  # SQLite is for those who need it
+
+            self._journal = await anyio.to_thread.run_sync(Replay, Path(self._options.replay))
+            return
+        self._journal = journal = await self._session.open_journal()
+        for warning in journal.warnings:
+            self._log.warn(_JUDGE, "journal", warning)
+        self._log.recover(journal, node=_JUDGE, model=plan.model.info.spec)
+
+    async def _read(self, corpus: Corpus | None) -> Spool:
+        if corpus is None:
+            return self._kept()
         source = corpus.source
         with self._log.node(_READ, f"read {source.info.name}") as said:
-            spool = await build_spool(
-                source,
-                self._log.directory / "spool",
-                on_duplicate=self._options.on_duplicate,
-            )
+            spool = await self._session.build_spool(source, self._options.on_duplicate)
             info = source.info
             self._log.emit(
                 SourceRead(
@@ -156,11 +221,24 @@ class CountRun:
                 self._log.warn(_READ, warning.code, warning.sentence, warning.count)
             return spool
 
-    async def _labels(self, corpus: Corpus, spool: Spool) -> Taught:
+    def _kept(self) -> Spool:
+        """Return what an earlier session read."""
+        spool = self._session.kept_spool()
+        if spool is None:
+            raise RunDirError(
+                f"the run in {str(self._session.directory)!r} ended before its corpus was read",
+                hint="give the corpus again: rlm count SOURCE QUESTION --run DIR, or corpus=…",
+            )
+        return spool
+
+    async def _labels(self, corpus: Corpus | None, spool: Spool) -> Taught:
         encoder = self._plan.encoder if isinstance(self._plan, Encoding) else None
-        labels: tuple[Label, ...] = await gather_labels(
-            self._options, corpus, spool, self._question, encoder
-        )
+        labels: tuple[Label, ...]
+        if corpus is None and self._options.labels is None:
+            labels = self._session.kept_labels()
+        else:
+            labels = await gather_labels(self._options, corpus, spool, self._question, encoder)
+            self._session.keep_labels(labels)
         taught = teach(labels, spool, self._question, positive=self._options.positive)
         for note in taught.notes:
             self._log.warn(_READ, "labels", note)
@@ -180,17 +258,24 @@ class CountRun:
             return lesson.judge
 
     def _asking(self, plan: Asking) -> Judge:
-        allowance = CapsAllowance(self._options.caps, self._clock)
+        spent = self._session.opened.spent if self._session.opened else Spent()
+        allowance = CapsAllowance(
+            self._options.caps,
+            self._clock,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            usd=spent.usd,
+        )
         calls = Calls(
             allowance=allowance,
             emit=self._log.emit,
             clock=self._clock,
+            journal=self._journal,
             prices=self._options.prices,
             retry=self._options.retry,
             concurrency=self._options.concurrency,
         )
-        criterion = Criterion(question=self._question, description=self._options.description)
-        return plan.judge(calls, criterion, self._options, _JUDGE, self._log.emit)
+        return plan.judge(calls, self._criterion, self._options, _JUDGE, self._log.emit)
 
     async def _rank(self, spool: Spool, plan: Encoding) -> _Outcome:
         # numpy is loaded by now; the import stands here because `import rlm` must not load it.
@@ -223,6 +308,10 @@ class CountRun:
         )
         return self._incomplete(best, "uncalibrated-judge", missing)
 
+    @property
+    def _criterion(self) -> Criterion:
+        return Criterion(question=self._question, description=self._options.description)
+
     def _ranked(self, count: int) -> None:
         self._log.emit(
             WindowFinished(
@@ -253,23 +342,29 @@ class CountRun:
         options, info = self._options, judge.info
         labels = self._question.labels if isinstance(self._question, OneOf) else ()
         tokens = _window_tokens(options.window_tokens, self._plan)
+        cut = Cut(
+            items=options.window or info.window,
+            tokens=tokens,
+            overlap=min(60, tokens // 4),
+            whole=info.pools,
+        )
+        passes = 1 if info.deterministic else options.passes
+        ledger = Ledger(len(spool), passes=passes, labels=labels)
+        todo = distinct(spool)
+        filing: Filing | None = None
+        agenda = Agenda.whole(todo, passes)
+        if isinstance(self._plan, Asking):
+            filing, agenda = await self._agenda(spool, ledger, todo, judge, cut)
         plan = Scan(
-            cut=Cut(
-                items=options.window or info.window,
-                tokens=tokens,
-                overlap=min(60, tokens // 4),
-                whole=info.pools,
-            ),
-            agenda=Agenda.whole(distinct(spool), 1 if info.deterministic else options.passes),
+            cut=cut,
+            agenda=agenda,
             cap=1 if info.kind in {"encoder", "rule"} else options.concurrency,
         )
-        ledger = Ledger(len(spool), passes=plan.passes, labels=labels)
         self._partial = partial(self._tally, spool, ledger, judge, taught)
         halted: Halted | None = None
         with self._log.node(_JUDGE, f"judge by {info.name}") as said:
             self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
-            todo = len(distinct(spool))
-            self._started(info.name, todo, plan.passes, plan.cut.items, plan.cap)
+            self._started(info.name, agenda.items, plan.passes, plan.cut.items, plan.cap)
             try:
                 await scan(
                     spool,
@@ -280,11 +375,27 @@ class CountRun:
                     emit=self._log.emit,
                     clock=self._clock,
                     span=self._log.node,
+                    filing=filing,
+                    stop=options.stop,
                 )
+            except ReplayMiss:
+                raise
             except Halted as error:
                 halted = error
-            said.append(f"{todo:,} distinct texts in {plan.passes} pass(es)")
+            said.append(f"{len(todo):,} distinct texts in {plan.passes} pass(es)")
         return self._conclude(self._tally(spool, ledger, judge, taught), judge, halted)
+
+    async def _agenda(
+        self, spool: Spool, ledger: Ledger, todo: Ordinals, judge: Judge, cut: Cut
+    ) -> tuple[Filing, Agenda]:
+        """Bring back what earlier sessions judged, and say what is left."""
+        criterion, identity = self._criterion.key, judge.info.identity
+        filing = Filing(self._journal, spool, ledger, todo, criterion=criterion, judge=identity)
+        restored = await anyio.to_thread.run_sync(filing.restore)
+        judging = Judging.of(criterion=criterion, judge=identity, passes=ledger.passes, cut=cut)
+        agenda = self._session.agenda(filing, judging, todo)
+        self._session.note(restored=restored)
+        return filing, agenda
 
     def _tally(self, spool: Spool, ledger: Ledger, judge: Judge, taught: Taught) -> Tally:
         """Count what was judged so far, and save it."""
@@ -304,7 +415,7 @@ class CountRun:
 
     def _conclude(self, result: Tally, judge: Judge, halted: Halted | None) -> _Outcome:
         if halted is not None:
-            blocker: Blocker = "model-unusable" if isinstance(halted, ModelUnusable) else "halted"
+            blocker = _blocker(halted)
             lines = [line for line in (halted.what, halted.where, halted.hint) if line]
             return self._incomplete(result, blocker, (*lines, *missing_lines(result)))
         if judge.info.scoring and judge.info.kind != "encoder":
@@ -313,12 +424,12 @@ class CountRun:
             return self._incomplete(best, "uncalibrated-judge", (why, *missing_lines(result)))
         if not result.complete:
             return self._incomplete(result, "unresolved-records", missing_lines(result))
-        return Completed(result=result, receipts=self._log.finish(None, summarise(result)))
+        return Completed(result=result, receipts=self._finish(None, summarise(result)))
 
     def _incomplete(
         self, best: Tally | Ranking | None, blocker: Blocker, missing: tuple[str, ...]
     ) -> Incomplete[Tally | Ranking]:
-        receipts = self._log.finish(blocker, summarise(best))
+        receipts = self._finish(blocker, summarise(best))
         return Incomplete(best=best, missing=missing, blocker=blocker, receipts=receipts)
 
     async def _close(self) -> None:
@@ -330,6 +441,20 @@ class CountRun:
                 await anyio.to_thread.run_sync(self._plan.encoder.close)
             case _:
                 pass
+
+
+def _blocker(halted: Halted) -> Blocker:
+    match halted:
+        case ModelUnusable():
+            return "model-unusable"
+        case OutOfQuota():
+            return "out-of-quota"
+        case Interrupted():
+            return "interrupted"
+        case DiskFault():
+            return "disk"
+        case _:
+            return "halted"
 
 
 def _window_tokens(wanted: int, plan: JudgePlan) -> int:

@@ -124,9 +124,9 @@ async def count(
 
 
 async def count_with(
-    question: str | Question, corpus: SourceLike | Corpus, options: CountOptions
+    question: str | Question, corpus: SourceLike | Corpus | None, options: CountOptions
 ) -> CountOutcome:
-    """Count with options that were checked already."""
+    """Count with options that were checked already; without a corpus, what the run has read."""
     return await CountRun(as_question(question), options).outcome(corpus)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Final, Literal, NoReturn, cast, get_args
+from typing import Any, Final, Literal, NoReturn, Self, cast, get_args
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import VOTES, Votes
@@ -21,6 +22,7 @@ from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoders.load import Encoder
 from executors.models.prices import PriceList
+from executors.replies import JsonValue
 from rlm.labels import AskLabels, Label
 
 __all__ = ["CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
@@ -40,11 +42,17 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "description": (str,),
     "caps": (Caps,),
     "run": (str, os.PathLike),
+    "replay": (str, os.PathLike),
 }
 _SHOWN: Final = (
     "model", "judge", "encoder", "words", "labels", "positive", "description", "terms",
     "passes", "votes",
     "window", "window_tokens", "concurrency", "quotes", "on_duplicate",
+)  # fmt: skip
+_RECORDED: Final = (
+    "model", "key_env", "judge", "encoder", "words", "positive", "description", "terms",
+    "passes", "votes", "window", "window_tokens", "concurrency", "quotes", "caps", "prices",
+    "on_duplicate", "cache",
 )  # fmt: skip
 
 
@@ -74,6 +82,7 @@ class CountOptions:
     on_duplicate: OnDuplicate = "refuse"
     run: str | os.PathLike[str] | None = None
     cache: bool = True
+    replay: str | os.PathLike[str] | None = None
     on_event: Callable[[Event], None] | None = None
     stop: Stop | None = None
     clock: Clock = field(default_factory=SystemClock)
@@ -132,6 +141,49 @@ class CountOptions:
                 "positive", "there are no labels", "or give labels= (--labels or --label N)"
             )
 
+    def recorded(self) -> tuple[dict[str, JsonValue], dict[str, str]]:
+        """Return what a later session needs to go on: values by name, and what objects there were.
+
+        Labels are left out: those that were gathered stand in the run itself.
+        """
+        values: dict[str, JsonValue] = {}
+        objects: dict[str, str] = {}
+        for name in _RECORDED:
+            value: object = getattr(self, name)
+            match value:
+                case None | str() | int() | float():
+                    values[name] = value
+                case tuple():
+                    values[name] = [str(item) for item in cast("tuple[object, ...]", value)]
+                case Caps():
+                    values[name] = {
+                        "calls": value.calls,
+                        "tokens": value.tokens,
+                        "usd": str(value.usd),
+                        "seconds": value.seconds,
+                    }
+                case _:
+                    objects[name] = _as_text(value)
+        return values, objects
+
+    @classmethod
+    def of_record(cls, values: Mapping[str, object], **overrides: object) -> Self:
+        """Return the options of an earlier session, with changes.
+
+        Raises:
+            ValidationError: a value that no longer is one.
+        """
+        given: dict[str, Any] = {
+            n: values[n] for n in _RECORDED if n in values and n not in overrides
+        }
+        caps = given.pop("caps", None)
+        if isinstance(caps, dict):
+            given["caps"] = _caps(cast("dict[str, object]", caps))
+        if isinstance(given.get("terms"), list):
+            given["terms"] = tuple(given["terms"])
+        changes: dict[str, Any] = {**given, **overrides}
+        return replace(cls(), **changes)
+
     @property
     def shown(self) -> dict[str, str]:
         """What was asked for, as text, for receipts: only what differs from silence."""
@@ -142,6 +194,11 @@ class CountOptions:
             f"{caps.calls:,} calls, {caps.tokens:,} tokens, {caps.usd} USD, {caps.seconds:g} s"
         )
         return texts
+
+
+def _caps(recorded: Mapping[str, object]) -> Caps:
+    calls, tokens, usd, seconds = (str(recorded[n]) for n in ("calls", "tokens", "usd", "seconds"))
+    return Caps(calls=int(calls), tokens=int(tokens), usd=Decimal(usd), seconds=float(seconds))
 
 
 def _as_text(value: object) -> str:

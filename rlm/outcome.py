@@ -14,22 +14,26 @@ B = TypeVar("B")
 
 Blocker = Literal[
     "cancelled",
+    "disk",
     "empty-corpus",
     "failed",
     "halted",
     "interrupted",
     "model-unusable",
+    "out-of-quota",
     "uncalibrated-judge",
     "unresolved-records",
 ]
 """Why a run could not complete.
 
 cancelled           somebody stopped it
+disk                the run directory cannot be written
 empty-corpus        there was nothing to judge
 failed              our own fault or that of a callback; only receipts say so, the error is raised
 halted              a bound of the run was reached; `missing` names it
 interrupted         somebody asked it to stop, and what was in flight could end
 model-unusable      the model refused the key, or failed too often in a row
+out-of-quota        the server takes no calls for longer than a call may wait
 uncalibrated-judge  scores without labels order records and state no number
 unresolved-records  some records were never judged; the result carries their reasons
 """

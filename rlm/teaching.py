@@ -38,7 +38,7 @@ class Lesson:
 
 async def gather_labels(
     options: CountOptions,
-    corpus: Corpus,
+    corpus: Corpus | None,
     spool: Spool,
     question: Question,
     encoder: Encoder | None,
@@ -66,7 +66,7 @@ async def gather_labels(
     return tuple(await anyio.to_thread.run_sync(options.ask_labels, setting))
 
 
-def _given(options: CountOptions, corpus: Corpus) -> tuple[Label, ...]:
+def _given(options: CountOptions, corpus: Corpus | None) -> tuple[Label, ...]:
     labels = options.labels
     match labels:
         case None:
@@ -89,7 +89,12 @@ def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _column(corpus: Corpus, name: str) -> tuple[Label, ...]:
+def _column(corpus: Corpus | None, name: str) -> tuple[Label, ...]:
+    if corpus is None:
+        raise LabelsError(
+            f"labels cannot come from the column {name!r}: the corpus is not read again",
+            hint="give the corpus too, or labels as a file or a mapping",
+        )
     records = corpus.column(name).records()
     if isinstance(records, AsyncIterator):
         raise LabelsError(

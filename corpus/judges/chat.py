@@ -208,7 +208,12 @@ class ChatJudge:
         answer = await self._calls.ask(
             self._model, request, role="judge", node=self._node, ordinal=ordinal
         )
-        return self._read(answer.reply, parts, notes)
+        outcomes = self._read(answer.reply, parts, notes)
+        # Nobody is asked after a repair, so that what it leaves open is asked by the next session.
+        useless = any if again else all
+        if useless(isinstance(outcome, Gap) for outcome in outcomes):
+            self._calls.void(answer, "no usable answer")
+        return outcomes
 
     def _read(self, reply: ModelReply, parts: list[Part], notes: Notes) -> list[Outcome]:
         if (unclean := _ENDS[reply.stop]) is not None:

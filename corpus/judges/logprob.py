@@ -137,6 +137,8 @@ class LogprobJudge:
         verdict = self._read(answer.reply)
         if isinstance(verdict, Unresolved | Unsure):
             notes.keep(answer.reply.text)
+        if isinstance(verdict, Unresolved):
+            self._calls.void(answer, verdict.reason)
         return verdict
 
     def _failed(self, error: ModelError | Halted) -> Unresolved:

@@ -97,16 +97,29 @@ class Allowance(Protocol):
 
 
 class CapsAllowance:
-    """The default: caps kept in memory, for one run in one process."""
+    """The default: caps kept in memory, for one run in one process.
 
-    def __init__(self, caps: Caps, clock: Clock, *, scope: str = "run") -> None:
+    Args:
+        calls, tokens, usd: what earlier sessions of the run drew already. Each session has the
+            whole of the seconds.
+    """
+
+    def __init__(
+        self,
+        caps: Caps,
+        clock: Clock,
+        *,
+        scope: str = "run",
+        calls: int = 0,
+        tokens: int = 0,
+        usd: Decimal = Decimal(0),
+    ) -> None:
         self.caps = caps
         self._clock = clock
         self._scope = scope
         self._lock = Lock()
         self._started: float | None = None
-        self._calls = self._tokens = 0
-        self._usd = Decimal(0)
+        self._calls, self._tokens, self._usd = calls, tokens, usd
         self._held_calls = self._held_tokens = 0
         self._held_usd = Decimal(0)
         self._overrun: Halted | None = None

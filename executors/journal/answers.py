@@ -35,4 +35,4 @@ def answers(directory: Path) -> Iterator[tuple[ContentKey, ModelReply, Paid]]:
                 reply = thaw_reply(line.fields, blob)
             except (LookupError, TypeError, ValueError):
                 continue
-            yield ContentKey(line.key), reply, line.paid
+            yield ContentKey(line.key.hex()), reply, line.paid

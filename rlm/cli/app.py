@@ -23,6 +23,7 @@ from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error, unexpected
 from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
+from rlm.cli.resume import resume
 from rlm.cli.show import show
 from rlm.cli.streams import own_streams
 from rlm.render.lines import line, write_lines
@@ -30,7 +31,7 @@ from rlm.render.lines import line, write_lines
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-_COMMANDS = ("count", "show", "doctor", "models")
+_COMMANDS = ("count", "resume", "show", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -44,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(short_help="Count the records that match a question.", epilog=EXAMPLES)(count)
+app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.command(short_help="Say what is installed, and whether a model answers.")(doctor)
 app.command(short_help="Say how to name a model, and which are here.")(models)

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
 import anyio
 
@@ -24,13 +24,18 @@ from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with
 from rlm.options import CountOptions
-from rlm.outcome import Completed, Incomplete
+from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
 from rlm.receipts import Receipts
 from rlm.render.progress import Progress, Standing
 from rlm.runs.home import data_home
 
 __all__ = ["run_count"]
+
+# What stopped from outside and can go on as it is.
+_RESUMABLE: Final[frozenset[Blocker]] = frozenset(
+    {"cancelled", "disk", "halted", "interrupted", "model-unusable", "out-of-quota"}
+)
 
 
 def run_count(
@@ -55,7 +60,7 @@ def run_count(
             report = Report(receipts=outcome.receipts)
         case Incomplete():
             code, best = Exit.INCOMPLETE, outcome.best
-            report = Report(receipts=outcome.receipts, missing=outcome.missing)
+            report = Report(receipts=outcome.receipts, missing=_with_resume(outcome))
         case _:
             assert_never(outcome)
     try:
@@ -91,6 +96,16 @@ def _kept(error: OutputError, best: Tally | Ranking | None, receipts: Receipts) 
     return OutputError(error.what, where=error.where, hint=hint)
 
 
+def _with_resume(outcome: Incomplete[Tally | Ranking]) -> tuple[str, ...]:
+    if outcome.blocker not in _RESUMABLE:
+        return outcome.missing
+    return (*outcome.missing, _resume(outcome.receipts))
+
+
+def _resume(receipts: Receipts) -> str:
+    return f"go on with: rlm resume {shlex.quote(str(receipts.directory))}"
+
+
 def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None:
     """Show what was done until the signal, if the run came so far that it has a receipt."""
     if watch.run is None:
@@ -100,7 +115,8 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
         receipts = load_receipts(directory)
     except RunDirError:
         return
-    report = Report(receipts=receipts, missing=(f"stopped by {name_of(stopped_by())}",))
+    missing = (f"stopped by {name_of(stopped_by())}", _resume(receipts))
+    report = Report(receipts=receipts, missing=missing)
     with suppress(BrokenPipeError, OutputError):  # a terminal that hung up reads no more
         _print(report, as_json=as_json)
 

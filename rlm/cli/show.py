@@ -41,8 +41,9 @@ def show(
     """Show the result and the receipt of a run; nothing is asked or paid."""
     # Receipts need pydantic, records numpy; --help has no use for either.
     from rlm.render.lines import write_lines
+    from rlm.runs.home import named_run
 
-    directory = _directory_of(directory)
+    directory = named_run(directory)
     receipts = load_receipts(directory)
     # The target is checked first; what it holds then comes last, since a disk may be full.
     target = None if out is None else _target(out)
@@ -57,16 +58,6 @@ def show(
         sys.stdout.flush()
         _export(directory, target)
     return Exit.DONE
-
-
-def _directory_of(named: Path) -> Path:
-    """Return the directory of a run that is named by it, by its receipt, or by its id."""
-    from rlm.runs.home import data_home
-
-    if named.name == "receipt.json":
-        return named.parent
-    kept = data_home() / named
-    return kept if not named.exists() and kept.is_dir() else named
 
 
 def load_receipts(directory: Path) -> Receipts:

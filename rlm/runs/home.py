@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from executors.errors import RunDirError
 from executors.ids import RunId
 
-__all__ = ["data_home", "new_run_directory", "write_atomically"]
+__all__ = ["MANIFEST", "data_home", "named_run", "run_directory", "write_atomically"]
+
+MANIFEST: Final = "manifest.json"
+"""What makes a directory that of a run."""
+_LOCK: Final = "lock"  # alone it is of a session that was killed before it began
 
 
 def data_home() -> Path:
@@ -17,24 +22,34 @@ def data_home() -> Path:
     return Path(base) / "rlm" / "runs"
 
 
-def new_run_directory(run: RunId, directory: str | os.PathLike[str] | None = None) -> Path:
-    """Make the directory of a new run, readable by its owner alone.
+def named_run(run: str | os.PathLike[str]) -> Path:
+    """Return the directory of a run that is named by it, by its receipt, or by its id."""
+    named = Path(run)
+    if named.name == "receipt.json":
+        return named.parent
+    kept = data_home() / named
+    return kept if not named.exists() and kept.is_dir() else named
+
+
+def run_directory(run: RunId, directory: str | os.PathLike[str] | None = None) -> Path:
+    """Make the directory of a run, readable by its owner alone; one that is a run stays as it is.
 
     Args:
         run: names the directory when none is given.
-        directory: where the caller wants it; it must not exist, or be empty.
+        directory: where the caller wants it; a run, empty, or not there yet.
 
     Raises:
-        RunDirError: it holds something already, or cannot be made.
+        RunDirError: it holds something else, or cannot be made.
     """
     path = Path(directory) if directory is not None else data_home() / run
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
-        if any(path.iterdir()):
+        others = {entry.name for entry in path.iterdir()} - {_LOCK}
+        if others and MANIFEST not in others:
             raise RunDirError(
-                f"the run directory {str(path)!r} holds something already",
-                hint="name another one with --run, or look at it with: rlm show DIR",
+                f"the directory {str(path)!r} holds something already, and no run",
+                hint="name another one with --run",
             )
         path.chmod(0o700)
     except OSError as error:

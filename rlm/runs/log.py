@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from executors.clock import Clock
 from executors.errors import RlmError
-from executors.events import Event, Warned
-from executors.ids import NodeId, RunId
+from executors.events import CallFailed, CallFinished, Event, Warned
+from executors.ids import ContentKey, NodeId, RunId
+from executors.journal.answers import answers
+from executors.journal.records import Paid
+from executors.messages import ModelReply
 from rlm._version import __version__
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.outcome import Blocker
 from rlm.receipts import ReceiptFold, Receipts
 from rlm.runs.home import write_atomically
+
+if TYPE_CHECKING:
+    from executors.journal.index import Lost
+    from executors.journal.journal import RunJournal
 
 __all__ = ["ROOT", "ModelWarnings", "RunLog"]
 
@@ -38,7 +45,12 @@ class RunLog:
         self.directory = directory
         self._clock = clock
         self._fold = ReceiptFold()
-        self.emit = EventLog(directory / "events.jsonl", self._fold, guest=on_event)
+        self._cut_off: set[str] | None = None
+        """Keys of the calls that an earlier session told, where its own log has no end."""
+        path = directory / "events.jsonl"
+        if path.exists():
+            self._remember(path)
+        self.emit = EventLog(path, self._fold, guest=on_event)
 
     def __enter__(self) -> Self:
         return self
@@ -51,12 +63,56 @@ class RunLog:
     ) -> None:
         self.emit.__exit__(kind, error, trace)
 
-    def start(self, run: RunId, *, name: str, task: str, options: Mapping[str, str]) -> None:
+    def _remember(self, path: Path) -> None:
+        """Fold what earlier sessions told; what was cut off in the middle of a line is lost."""
+        # Reading events back needs pydantic; a first session has nothing to read.
+        from rlm.runs.history import cut_torn_tail, read_events
+
+        cut_torn_tail(path)
+        told: set[str] = set()
+        ended = True
+        for event in read_events(path):
+            self._fold(event)
+            match event:
+                case RunStarted():
+                    ended = False
+                case RunFinished():
+                    ended = True
+                case CallFinished(source="paid"):
+                    told.add(event.key)
+                case _:
+                    pass
+        self._cut_off = None if ended else told
+
+    def recover(self, journal: RunJournal, *, node: NodeId, model: str) -> None:
+        """Tell what the journal knows of the last session and its own log does not.
+
+        A process that is killed takes the end of its log with it. Of its calls nothing is lost:
+        those that were answered stand in the journal, and those that left and of which nothing is
+        known are told as possibly paid.
+        """
+        now = self._clock.now()
+        if self._cut_off is not None:
+            for key, reply, paid in answers(self.directory):
+                if key not in self._cut_off:
+                    self.emit(_recovered(key, reply, paid, node=node, at=now, model=model))
+        for lost in journal.lost:
+            self.emit(_lost(lost, node=node, at=now, model=model))
+
+    def start(
+        self, run: RunId, *, session: int, name: str, task: str, options: Mapping[str, str]
+    ) -> None:
         """Say what was asked for, and begin the root."""
         now = self._clock.now()
         self.emit(
             RunStarted(
-                node=ROOT, at=now, run=run, task=task, options=dict(options), version=__version__
+                node=ROOT,
+                at=now,
+                run=run,
+                session=session,
+                task=task,
+                options=dict(options),
+                version=__version__,
             )
         )
         self.emit(NodeStarted(node=ROOT, at=now, name=name))
@@ -88,20 +144,39 @@ class RunLog:
         write_atomically(receipts.path, receipts.to_json())
         return receipts
 
-    def discard(self, *, remove: bool) -> None:
-        """Take back the directory of a run that never began to spend.
 
-        Args:
-            remove: the directory too, since nobody but us named it.
-        """
-        if remove:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            return
-        for entry in self.directory.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+def _recovered(
+    key: ContentKey, reply: ModelReply, paid: Paid, *, node: NodeId, at: datetime, model: str
+) -> CallFinished:
+    return CallFinished(
+        node=node,
+        at=at,
+        key=key,
+        role="judge",
+        model=model,
+        stop=reply.stop,
+        usage=reply.usage,
+        cost=paid.usd,
+        attempts=paid.attempts,
+        seconds=0.0,
+        source="paid",
+        temperature=reply.temperature,
+    )
+
+
+def _lost(lost: Lost, *, node: NodeId, at: datetime, model: str) -> CallFailed:
+    return CallFailed(
+        node=node,
+        at=at,
+        key=lost.key,
+        role="judge",
+        model=model,
+        error="lost",
+        message="the process ended while this call was in flight",
+        attempts=1,
+        seconds=0.0,
+        possibly_paid=True,
+    )
 
 
 class ModelWarnings:

@@ -3,13 +3,9 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 import unicodedata
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +14,6 @@ from inline_snapshot import snapshot
 from executors.models.fakes.acts import Act, Completion, Received, Reply
 from executors.models.fakes.server import FakeServer
 from rlm.cli import main
-from rlm.cli.interrupt import STOPPING
 from rlm.outputs import read_csv
 
 TICKETS = 'id,text\n1,"buy [red]now"\n2,hello\n3,\n4,BUY \x1b[2J it\n5,hello\n'
@@ -194,13 +189,29 @@ def test_wrong_options_end_with_2_and_leave_no_run(
     assert Path(tickets).read_text(encoding="utf-8") == TICKETS
 
 
-def test_a_run_directory_in_use_is_refused(
+def test_a_directory_that_holds_no_run_is_refused_as_one(
+    tickets: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("run").mkdir()
+    Path("run/letter.txt").write_text("dear", encoding="utf-8")
+    args = ["count", tickets, "is it an offer?", "--terms", "buy", "--run", "run"]
+    assert main(args) == 2
+    assert "holds something already, and no run" in capsys.readouterr().err
+    assert Path("run/letter.txt").exists()
+
+
+def test_a_run_that_exists_is_gone_on_with(
     tickets: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     args = ["count", tickets, "is it an offer?", "--terms", "buy", "--run", "run"]
     assert main(args) == 0
-    assert main(args) == 2
-    assert "holds something already" in capsys.readouterr().err
+    capsys.readouterr()
+    assert main([*args, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert main(["resume", "run", "--json"]) == 0
+    resumed = json.loads(capsys.readouterr().out)
+    assert again["result"] == resumed["result"]
+    assert again["run"] == resumed["run"]
 
 
 @pytest.mark.case("D14")
@@ -260,124 +271,6 @@ def test_a_bound_that_is_reached_is_named(tickets: str, capsys: pytest.CaptureFi
         assert main(["count", tickets, "is it an offer?", *args]) == 4
         assert server.requests == 1
     assert "the calls bound of run (1) is reached" in capsys.readouterr().out
-
-
-@pytest.mark.case("D14")
-def test_ctrl_c_ends_with_130_and_a_receipt(tickets: str) -> None:
-    def slow(received: Received) -> Act:
-        return Reply(after=30)
-
-    with FakeServer(slow) as server:
-        model = f"openai+{server.base_url}:m"
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "rlm",
-                "count",
-                tickets,
-                "is it?",
-                "--model",
-                model,
-                "--run",
-                "r",
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + 30
-        while not server.requests and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "incomplete: cancelled\n    stopped by Ctrl-C\n" in out
-    assert err.endswith("\nstopped\n")
-    assert "Traceback" not in err
-    assert json.loads(Path("r/receipt.json").read_text(encoding="utf-8"))["blocker"] == "cancelled"
-
-
-WAITING = """
-import sys
-import rlm
-from rlm.cli import app, main
-from rlm.cli.run import run_count
-from rlm.corpora import open_corpus
-from rlm.options import CountOptions
-
-def waits(text):
-    try:
-        print("begun", flush=True)
-        sys.stdin.read()
-    except KeyboardInterrupt:
-        if "stubborn" not in sys.argv:
-            raise
-        print("no", flush=True)
-        sys.stdin.read()
-    return True
-
-def go(args):
-    options = CountOptions(judge=waits, run="r")
-    return run_count(rlm.YesNo(text="?"), open_corpus(["a"]), options, None, as_json=False)
-
-app._run = go
-sys.exit(main([]))
-"""
-
-
-@pytest.fixture
-def waiting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[str]"]:
-    """A count whose rule waits and does not hear that the count was cancelled."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, *getattr(request, "param", ())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        yield process
-        process.kill()
-
-
-def heard(process: "subprocess.Popen[str]") -> bool:
-    """Press Ctrl-C; whether it is answered while the work goes on."""
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    return f"{STOPPING}\n" in process.stderr and process.poll() is None
-
-
-@pytest.mark.case("K13-11", "K13-14", "D14")
-@pytest.mark.parametrize("twice", [False, True])
-def test_ctrl_c_is_answered_at_once_while_something_runs_that_does_not_hear_it(
-    twice: bool, tmp_path: Path, waiting: "subprocess.Popen[str]"
-) -> None:
-    assert heard(waiting)
-    if twice:
-        waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(timeout=20) == 130
-    out, err = waiting.communicate(timeout=20)
-    assert waiting.returncode == 130
-    assert err.endswith("stopped\n")
-    assert "Traceback" not in err
-    assert "stopped by Ctrl-C" in out
-    receipt = json.loads((tmp_path / "r/receipt.json").read_text(encoding="utf-8"))
-    assert receipt["blocker"] == "cancelled"
-
-
-@pytest.mark.parametrize("waiting", [["stubborn"]], indirect=True)
-def test_a_third_ctrl_c_ends_what_does_not_end_otherwise(waiting: "subprocess.Popen[str]") -> None:
-    assert heard(waiting)
-    for _ in range(20):  # a signal that comes while another is handled may count as one with it
-        waiting.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            waiting.wait(timeout=1)
-            break
-    assert waiting.returncode == 130
 
 
 @pytest.mark.case("K13-8", "K15-22")

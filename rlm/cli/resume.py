@@ -1,0 +1,94 @@
+"""`rlm resume`: a run goes on where it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rlm.cli.options import Json, KeyEnv, ModelSpec, OutFile, choose, require_given
+
+if TYPE_CHECKING:
+    from executors.gate.allowance import Caps
+
+__all__ = ["resume"]
+
+
+def resume(
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", help="Directory of a run, its receipt, or its id.")
+    ],
+    *,
+    votes: Annotated[
+        str | None,
+        typer.Option("--votes", metavar="HOW", help="any, majority or all; costs no call."),
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option("--passes", metavar="N", help="How often each record is judged.")
+    ] = None,
+    model: ModelSpec = None,
+    key_env: KeyEnv = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", metavar="N", help="Bound of all sessions: calls.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="N", help="Bound of all sessions: tokens.")
+    ] = None,
+    max_usd: Annotated[
+        float | None, typer.Option("--max-usd", metavar="USD", help="Bound of all sessions: USD.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option("--max-seconds", metavar="S", help="Bound of this session: seconds."),
+    ] = None,
+    out: OutFile = None,
+    json_: Json = False,
+) -> int:
+    """Go on with a count that was killed, interrupted or incomplete; nothing is paid twice.
+
+    What changed is named: other votes, a higher bound, another model. To count grown or edited
+    data, count again with --run RUN_DIR.
+    """
+    require_given(model=model, key_env=key_env)
+    # Numbers and manifests load where a run is opened; --help has no use for them.
+    from corpus.ledger import VOTES
+    from rlm.cli.run import run_count
+    from rlm.outputs import check_target
+    from rlm.resuming import resumed
+
+    target = check_target(out) if out is not None else None
+    question, corpus, options = resumed(
+        directory,
+        {
+            "model": model,
+            "key_env": key_env,
+            "votes": choose(votes, VOTES, option="--votes") if votes else None,
+            "passes": passes,
+            "concurrency": concurrency,
+        },
+    )
+    caps = _caps(options.caps, max_calls, max_tokens, max_usd, max_seconds)
+    return run_count(question, corpus, replace(options, caps=caps), target, as_json=json_)
+
+
+def _caps(
+    caps: Caps,
+    calls: int | None,
+    tokens: int | None,
+    usd: float | None,
+    seconds: float | None,
+) -> Caps:
+    """Return the bounds of the run with those that were given anew."""
+    return replace(
+        caps,
+        calls=caps.calls if calls is None else calls,
+        tokens=caps.tokens if tokens is None else tokens,
+        usd=caps.usd if usd is None else Decimal(str(usd)),
+        seconds=caps.seconds if seconds is None else seconds,
+    )

@@ -1,0 +1,145 @@
+"""The front for `resume`: a run goes on where it stopped, and pays nothing twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from corpus.judges.base import JudgeKind
+from corpus.ledger import Votes
+from corpus.questions import Question
+from corpus.sources import SourceLike
+from executors.engine.stop import Stop
+from executors.errors import ConfigError
+from executors.events import Event
+from executors.gate.allowance import Caps
+from executors.models.base import Model
+from executors.models.encoders.load import Encoder
+from executors.models.prices import PriceList
+from rlm.corpora import Corpus, open_corpus
+from rlm.counted import CountRun
+from rlm.counting import CountOutcome
+from rlm.options import CountOptions, LabelsLike, Predicate
+from rlm.runs.home import named_run
+from rlm.runs.manifest import Manifest, question_of
+from rlm.sync import sync_twin
+
+__all__ = ["resume", "resume_sync", "resumed"]
+
+
+async def resume(
+    run: str | os.PathLike[str],
+    *,
+    corpus: SourceLike | Corpus | None = None,
+    model: str | Model | None = None,
+    key_env: str | None = None,
+    judge: JudgeKind | Predicate | None = None,
+    encoder: str | Encoder | None = None,
+    labels: LabelsLike | None = None,
+    passes: int | None = None,
+    votes: Votes | None = None,
+    window: int | None = None,
+    concurrency: int | None = None,
+    caps: Caps | None = None,
+    prices: PriceList | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    stop: Stop | None = None,
+) -> CountOutcome:
+    """Go on with a count: killed, interrupted, halted, out of quota, unresolved, or finished.
+
+    What was answered is not asked again; what was refused, cut, unreadable or failed is. A call
+    that was in flight when a process died is possibly paid: it is charged at its worst case, told,
+    and asked again. Nothing has to be given that the run knows itself; what is given here holds
+    from now on, so that other votes, say, are counted without a single call.
+
+    Args:
+        run: the directory of the run, or its id.
+        corpus: reads the corpus again, grown, shuffled or edited: only new contents are paid for.
+            None takes the records as the run read them.
+        model, judge, encoder, prices: needed where the run was given an object in memory; a run
+            that was made on another machine is asked for its model again.
+        caps: bounds of the run as a whole, all sessions together, but for the seconds.
+
+    Returns:
+        As `count`; totals are those of all sessions.
+
+    Raises:
+        RunDirError: there is no such run, or another process works on it.
+        ConfigError: the run needs what only the caller has.
+    """
+    given: dict[str, object] = {
+        "model": model,
+        "key_env": key_env,
+        "judge": judge,
+        "encoder": encoder,
+        "labels": labels,
+        "passes": passes,
+        "votes": votes,
+        "window": window,
+        "concurrency": concurrency,
+        "caps": caps,
+        "prices": prices,
+        "on_event": on_event,
+        "stop": stop,
+    }
+    question, again, options = resumed(run, given)
+    opened = again if corpus is None else open_corpus(corpus)
+    return await CountRun(question, options).outcome(opened)
+
+
+resume_sync = sync_twin(resume)
+"""`resume` for code that is not async; also in notebooks."""
+
+
+def resumed(
+    run: str | os.PathLike[str], given: Mapping[str, object]
+) -> tuple[Question, Corpus | None, CountOptions]:
+    """Return what a run is about, its corpus where that has to be read, and its options.
+
+    Args:
+        given: options that hold from now on, by name; None leaves one as it was.
+
+    Raises:
+        RunDirError: there is no such run.
+        ConfigError: the run needs what only the caller has.
+    """
+    directory = named_run(run)
+    manifest = Manifest.load(directory)
+    changes = {name: value for name, value in given.items() if value is not None}
+    _require(manifest, directory, changes)
+    options = CountOptions.of_record(manifest.options, run=directory, **changes)
+    return question_of(manifest), _again(manifest, directory), options
+
+
+def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -> None:
+    """Refuse to go on without what only the caller has."""
+    for name, was in manifest.objects.items():
+        if name not in given:
+            raise ConfigError(
+                f"the run in {str(directory)!r} was given an object as {name}: {was}",
+                hint=f"give it again: resume(run, {name}=…)",
+            )
+    named = manifest.options.get("model")
+    if manifest.foreign and named is not None and "model" not in given:
+        raise ConfigError(
+            f"the run in {str(directory)!r} was made elsewhere, and asks {named!r}",
+            where="neither its model nor the name of a key is taken from there",
+            hint="name the model yourself: resume(run, model=…) (--model), and key_env (--key-env)",
+        )
+
+
+def _again(manifest: Manifest, directory: Path) -> Corpus | None:
+    """Return None where the run has its records, else its source, opened again."""
+    spec = manifest.source
+    if spec is None or manifest.foreign or (directory / "spool" / "meta.json").exists():
+        return None
+    return open_corpus(
+        spec.source,
+        id=spec.id,
+        text=spec.text,
+        query=spec.query,
+        format=spec.format,
+        encoding=spec.encoding,
+        on_bad=spec.on_bad,
+    )

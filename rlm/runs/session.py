@@ -1,0 +1,281 @@
+"""One sitting of a run: its directory under lock, its manifest, its spool, its journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import anyio.to_thread
+
+from corpus.questions import OneOf, Question
+from executors.errors import RunDirError
+from executors.ids import RunId
+from executors.journal.lock import RunLock
+from executors.journal.records import Journal, NoJournal
+from executors.replies import JsonValue
+from rlm._version import __version__
+from rlm.corpora import Spec
+from rlm.labels import Label
+from rlm.runs.home import MANIFEST, run_directory, write_atomically
+from rlm.runs.manifest import Judging, Manifest, SessionNote, mark_of, question_of
+
+if TYPE_CHECKING:
+    from corpus.agenda import Agenda, Ordinals
+    from corpus.filing import Filing
+    from corpus.sources import Source
+    from corpus.spool import OnDuplicate, Spool
+    from executors.journal.journal import RunJournal
+
+__all__ = ["Session", "Wanted"]
+
+_SPOOL: Final = "spool"
+_NEXT: Final = "spool.next"
+_OLD: Final = "spool.old"
+_LABELS: Final = "labels.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a session is to be about; a run that exists has to agree with it."""
+
+    directory: str | os.PathLike[str] | None
+    question: Question
+    options: Mapping[str, JsonValue]
+    objects: Mapping[str, str]
+
+
+class Session:
+    """Made by `begin`, used by one coordinator, ended by `close`."""
+
+    def __init__(self, directory: Path, manifest: Manifest, lock: RunLock) -> None:
+        self.directory = directory
+        self.manifest = manifest
+        self.journal: Journal = NoJournal()
+        self._lock = lock
+        self._opened: RunJournal | None = None
+
+    @classmethod
+    def begin(cls, wanted: Wanted, *, run: RunId, now: datetime) -> Self:
+        """Make a run, or go on with the one that the directory holds. Blocking.
+
+        Raises:
+            RunDirError: the directory is no place for it, another process works on it, or it holds
+                a run about something else.
+        """
+        directory = run_directory(run, wanted.directory)
+        lock = RunLock(directory)
+        lock.take()
+        try:
+            manifest = _manifest(directory, wanted, run)
+            note = SessionNote(number=len(manifest.sessions) + 1, started=now, version=__version__)
+            manifest = manifest.model_copy(
+                update={
+                    "sessions": (*manifest.sessions, note),
+                    "options": dict(wanted.options),
+                    "objects": dict(wanted.objects),
+                }
+            )
+            manifest.save(directory)
+            _settle_spool(directory)
+        except BaseException:
+            lock.release()
+            raise
+        return cls(directory, manifest, lock)
+
+    @property
+    def number(self) -> int:
+        """Which session this is, from 1."""
+        return self.manifest.last.number
+
+    @property
+    def opened(self) -> RunJournal | None:
+        """The journal, where one was opened."""
+        return self._opened
+
+    async def open_journal(self) -> RunJournal:
+        """Open the journal of the run; needed by whoever asks models.
+
+        Raises:
+            RunDirError: it lies where it would not be safe.
+        """
+        from executors.journal.journal import RunJournal  # SQLite is for those who need it
+
+        self._opened = await anyio.to_thread.run_sync(RunJournal.open, self.directory)
+        self.journal = self._opened
+        return self._opened
+
+    def note(self, **changes: object) -> None:
+        """Write down something about this session."""
+        self.manifest = self.manifest.with_last(**changes)
+        self.manifest.save(self.directory)
+
+    # ---------------------------------------------------------------- the corpus
+
+    def read_from(self, spec: Spec | None) -> None:
+        """Write down where the corpus is read from."""
+        self.manifest = self.manifest.model_copy(update={"source": spec})
+        self.manifest.save(self.directory)
+
+    async def build_spool(self, source: Source, on_duplicate: OnDuplicate) -> Spool:
+        """Read a source into the spool; the one of an earlier session gives way to it at the end.
+
+        Raises:
+            SourceError: see `corpus.spool.build_spool`.
+        """
+        from corpus.spool import Spool, build_spool
+
+        first = not (self.directory / _SPOOL).exists()
+        target = self.directory / (_SPOOL if first else _NEXT)
+        spool = await build_spool(source, target, on_duplicate=on_duplicate)
+        if not first:
+            spool.close()
+            await anyio.to_thread.run_sync(_swap, self.directory)
+            spool = Spool.open(self.directory / _SPOOL)
+        self._read(spool)
+        return spool
+
+    def kept_spool(self) -> Spool | None:
+        """Return the spool that an earlier session built; None where none was finished."""
+        from corpus.spool import Spool
+
+        if not (self.directory / _SPOOL / "meta.json").exists():
+            return None
+        spool = Spool.open(self.directory / _SPOOL)
+        self._read(spool)
+        return spool
+
+    def _read(self, spool: Spool) -> None:
+        order = blake2b(spool.digests.tobytes(), digest_size=16).hexdigest()
+        self.note(fingerprint=spool.fingerprint, order=order, records=len(spool))
+
+    # ---------------------------------------------------------------- labels
+
+    def keep_labels(self, labels: Sequence[Label]) -> None:
+        """Write down the labels of this session, for those that go on with it."""
+        rows = [asdict(label) for label in labels]
+        write_atomically(self.directory / _LABELS, json.dumps(rows, ensure_ascii=False))
+
+    def kept_labels(self) -> tuple[Label, ...]:
+        """Return the labels of an earlier session; none where there were none."""
+        path = self.directory / _LABELS
+        if not path.exists():
+            return ()
+        return tuple(Label(**row) for row in json.loads(path.read_text(encoding="utf-8")))
+
+    # ---------------------------------------------------------------- the agenda
+
+    def agenda(self, filing: Filing, judging: Judging, todo: Ordinals) -> Agenda:
+        """Return what this session judges, and write it down.
+
+        A session that goes on with the same corpus, judge and windows takes over what the one
+        before set out to do, so that each of its calls is found again. Any other one sets out to
+        judge what has no verdict yet.
+        """
+        from corpus.agenda import Agenda
+
+        earlier = self._same(judging)
+        if earlier is not None:
+            name = earlier.agenda
+            found = (
+                Agenda.whole(todo, judging.passes)
+                if name is None
+                else Agenda.load(self.directory / name)
+            )
+        else:
+            found = filing.agenda()
+            name = None
+            if any(len(ordinals) != len(todo) for ordinals in found.passes):
+                name = f"agenda-{self.number}.npz"
+                found.save(self.directory / name)
+        self.note(judging=judging, agenda=name)
+        return found
+
+    def _same(self, judging: Judging) -> SessionNote | None:
+        """Return the last session before this one that judged the same records in the same way."""
+        before = [note for note in self.manifest.sessions[:-1] if note.judging is not None]
+        if not before:
+            return None
+        same = before[-1].judging == judging and before[-1].order == self.manifest.last.order
+        return before[-1] if same else None
+
+    # ---------------------------------------------------------------- the end
+
+    async def close(self) -> None:
+        """Make everything durable and give the directory free."""
+        try:
+            if self._opened is not None:
+                await self._opened.aclose()
+        finally:
+            self._lock.release()
+
+    def discard(self, *, remove: bool) -> None:
+        """Take back a run that never began to spend, where this is its first session.
+
+        Args:
+            remove: the directory too, since nobody but us named it.
+        """
+        if self.number > 1:
+            self.manifest = self.manifest.model_copy(
+                update={"sessions": self.manifest.sessions[:-1]}
+            )
+            self.manifest.save(self.directory)
+            return
+        if remove:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return
+        for entry in self.directory.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+
+def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
+    question = wanted.question
+    labels = question.labels if isinstance(question, OneOf) else ()
+    if not (directory / MANIFEST).exists():
+        return Manifest(
+            run=run,
+            mark=mark_of(run),
+            question=question.text,
+            labels=labels,
+            source=None,
+            options=dict(wanted.options),
+            objects=dict(wanted.objects),
+        )
+    found = Manifest.load(directory)
+    if question_of(found) != question:
+        raise RunDirError(
+            f"the run in {str(directory)!r} asks {found.question!r}",
+            where=f"and this count asks {question.text!r}",
+            hint="name another directory with --run",
+        )
+    return found
+
+
+def _settle_spool(directory: Path) -> None:
+    """End what a killed session left half done: a spool that was about to take another's place."""
+    spool, new, old = (directory / name for name in (_SPOOL, _NEXT, _OLD))
+    if not spool.exists():
+        for candidate in (new, old):
+            if (candidate / "meta.json").exists():
+                candidate.rename(spool)
+                break
+    elif not (spool / "meta.json").exists():
+        shutil.rmtree(spool)
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _swap(directory: Path) -> None:
+    spool, new, old = (directory / name for name in (_SPOOL, _NEXT, _OLD))
+    spool.rename(old)
+    new.rename(spool)
+    shutil.rmtree(old)

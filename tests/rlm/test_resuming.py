@@ -1,0 +1,216 @@
+"""Resume: a run goes on where it stopped, and pays nothing twice."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from executors.messages import ModelReply, ModelRequest
+from rlm import (
+    Caps,
+    Completed,
+    ConfigError,
+    Incomplete,
+    OneOf,
+    RunDirError,
+    Tally,
+    count,
+)
+from rlm.counting import CountOutcome
+from rlm.resuming import resume
+from rlm.runs.manifest import Manifest
+from rlm.testing import ScriptedModel, judge_script
+
+pytestmark = pytest.mark.anyio
+
+Pairs = list[tuple[str, str]]
+
+
+def corpus(size: int) -> Pairs:
+    return [(f"r{n}", f"{'fire' if n % 7 == 0 else 'calm'} {n}") for n in range(size)]
+
+
+def fire(text: str) -> bool:
+    return "fire" in text
+
+
+def judge() -> ScriptedModel:
+    return ScriptedModel(judge_script(fire))
+
+
+def tally_of(outcome: CountOutcome) -> Tally:
+    best = outcome.result if isinstance(outcome, Completed) else outcome.best
+    assert isinstance(best, Tally)
+    return best
+
+
+def rows(outcome: CountOutcome) -> list[tuple[str, str, str]]:
+    return [(row.id, row.state, row.reason) for row in tally_of(outcome).rows()]
+
+
+async def test_a_finished_run_is_counted_again_without_a_call(tmp_path: Path) -> None:
+    first = await count("fire?", corpus(100), model=judge(), run=tmp_path / "run")
+    again = judge()
+    second = await resume(tmp_path / "run", model=again)
+    assert again.calls == 0
+    assert rows(second) == rows(first)
+    assert second.receipts.totals.calls == first.receipts.totals.calls == 26
+
+
+async def test_other_votes_are_counted_without_a_call(tmp_path: Path) -> None:
+    seen: set[str] = set()
+
+    def once(text: str) -> bool:
+        """Yes at the first look alone, so that the passes disagree."""
+        first = text not in seen
+        seen.add(text)
+        return first
+
+    run = tmp_path / "run"
+    model = ScriptedModel(judge_script(once))
+    first = await count("fire?", corpus(20), model=model, run=run)
+    again = judge()
+    second = await resume(run, model=again, votes="all")
+    assert again.calls == 0
+    assert (tally_of(first).count, tally_of(second).count) == (20, 0)
+
+
+@pytest.mark.case("S11")
+async def test_a_grown_and_a_shuffled_corpus_pay_for_what_is_new_alone(tmp_path: Path) -> None:
+    run, old = tmp_path / "run", corpus(1_000)
+    await count("fire?", old, model=judge(), run=run)
+    model = judge()
+    shuffled = await count("fire?", list(reversed(old)), model=model, run=run)
+    assert model.calls == 0
+    grown = await count("fire?", [("new", "a new fire"), *old], model=model, run=run)
+    assert model.calls == 2  # one record, each pass
+    assert tally_of(grown).count == tally_of(shuffled).count + 1
+    assert next(iter(tally_of(grown).matched_ids)) == "new"
+
+
+async def test_an_edited_record_is_judged_anew_and_no_other(tmp_path: Path) -> None:
+    run, old = tmp_path / "run", corpus(50)
+    await count("fire?", old, model=judge(), run=run)
+    model = judge()
+    edited = [*old[:3], ("r3", "now a fire"), *old[4:]]
+    outcome = await count("fire?", edited, model=model, run=run)
+    assert model.calls == 2
+    assert "r3" in list(tally_of(outcome).matched_ids)
+
+
+async def test_a_halted_run_goes_on_under_a_higher_bound(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    model = judge()
+    first = await count("fire?", corpus(100), model=model, run=run, caps=Caps(calls=10))
+    assert isinstance(first, Incomplete)
+    assert first.blocker == "halted"
+    assert model.calls == 10
+    again = judge()
+    same = await resume(run, model=again)
+    assert isinstance(same, Incomplete)  # the bound holds for all sessions together
+    assert again.calls == 0
+    second = await resume(run, model=again, caps=Caps(calls=100))
+    assert isinstance(second, Completed)
+    assert again.calls == 16
+    assert second.receipts.totals.calls == 26
+    whole = await count("fire?", corpus(100), model=judge(), run=tmp_path / "other")
+    assert rows(second) == rows(whole)
+
+
+@pytest.mark.case("S14", "K14-14")
+async def test_what_could_not_be_read_or_was_refused_is_asked_again(tmp_path: Path) -> None:
+    broken = ["", "I cannot say.", ModelReply(text="no", stop="refusal")]
+    good = judge_script(fire)
+
+    def script(request: ModelRequest) -> ModelReply | str:
+        if broken:
+            answer = broken.pop()
+            return answer if isinstance(answer, ModelReply) else ModelReply(text=answer, stop="end")
+        return good(request)
+
+    run = tmp_path / "run"
+    first = await count("fire?", corpus(8), model=ScriptedModel(script), run=run, passes=1)
+    assert isinstance(first, Incomplete)
+    second = first
+    while isinstance(second, Incomplete):
+        left = len(broken)
+        second = await resume(run, model=ScriptedModel(script))
+        assert len(broken) < left or not left
+    assert tally_of(second).complete
+    assert not broken
+
+
+async def test_a_oneof_run_goes_on_with_its_labels(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    question = OneOf(text="how hot?", labels=("hot", "cold"))
+    script = judge_script(lambda text: "hot" if fire(text) else "cold")
+    first = await count(question, corpus(20), model=ScriptedModel(script), run=run)
+    again = ScriptedModel(script)
+    second = await resume(run, model=again)
+    assert again.calls == 0
+    assert dict(tally_of(second).labels) == dict(tally_of(first).labels) == {"hot": 3, "cold": 17}
+
+
+async def test_a_run_about_another_question_is_refused(tmp_path: Path) -> None:
+    await count("fire?", corpus(8), model=judge(), run=tmp_path / "run")
+    with pytest.raises(RunDirError, match="asks 'fire\\?'"):
+        await count("smoke?", corpus(8), model=judge(), run=tmp_path / "run")
+    assert len(Manifest.load(tmp_path / "run").sessions) == 1
+
+
+async def test_a_model_that_was_an_object_has_to_be_given_again(tmp_path: Path) -> None:
+    await count("fire?", corpus(8), model=judge(), run=tmp_path / "run")
+    with pytest.raises(ConfigError, match="given an object as model"):
+        await resume(tmp_path / "run")
+
+
+async def test_a_directory_without_a_run_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunDirError, match="is no run directory"):
+        await resume(tmp_path)
+
+
+async def test_a_run_of_another_machine_is_asked_for_its_model(tmp_path: Path) -> None:
+    """What it names may be anybody's server."""
+    run = tmp_path / "run"
+    await count("fire?", corpus(8), terms=("fire",), run=run)
+    manifest = Manifest.load(run)
+    options = {**manifest.options, "model": "openai+http://127.0.0.1:9/v1:x", "terms": []}
+    manifest.model_copy(update={"mark": "0" * 32, "options": options}).save(run)
+    with pytest.raises(ConfigError, match="made elsewhere"):
+        await resume(run)
+    model = judge()
+    assert isinstance(await resume(run, model=model), Completed)
+    assert model.calls == 2
+
+
+async def test_a_rule_run_is_counted_again_from_its_spool(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"id": "a", "text": "a fire"}\n', encoding="utf-8")
+    first = await count("fire?", path, terms=("fire",), run=tmp_path / "run")
+    path.unlink()
+    second = await resume(tmp_path / "run")
+    assert rows(second) == rows(first)
+
+
+async def test_a_further_pass_is_the_only_one_that_is_paid(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    await count("fire?", corpus(80), model=judge(), run=run)
+    model = judge()
+    await resume(run, model=model, passes=3)
+    assert model.calls == 10
+
+
+async def test_what_earlier_sessions_spent_counts_on_the_bounds(tmp_path: Path) -> None:
+    from rlm import Price, PriceTable
+
+    prices = PriceTable({"scripted": Price(input=Decimal(1), output=Decimal(1))})
+    run = tmp_path / "run"
+    caps = Caps(usd=Decimal("0.02"))
+    first = await count("fire?", corpus(400), model=judge(), run=run, caps=caps, prices=prices)
+    assert isinstance(first, Incomplete)
+    model = judge()
+    await resume(run, model=model, prices=prices)
+    spent = first.receipts.totals.cost
+    second = await resume(run, model=model, prices=prices)
+    assert second.receipts.totals.cost <= Decimal("0.02")
+    assert second.receipts.totals.cost >= spent
