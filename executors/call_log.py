@@ -10,6 +10,7 @@ from executors.clock import Clock
 from executors.errors import Halted, InternalError, ModelError
 from executors.events import CallFailed, CallFinished, CallStarted, Emit, Retried, Warned
 from executors.ids import ContentKey, NodeId
+from executors.makers import maker
 from executors.messages import CallRole, ModelReply
 from executors.secrets import scrub
 
@@ -26,6 +27,10 @@ class Answer:
     attempts: int
     """Requests that it took; 0 when it came from a journal or an identical call in flight."""
     source: Literal["paid", "shared", "journal"]
+
+
+_call_started = maker(CallStarted)
+_call_finished = maker(CallFinished)
 
 
 class CallLog:
@@ -46,7 +51,7 @@ class CallLog:
     def started(self) -> None:
         """The call got its reservation and leaves."""
         self._emit(
-            CallStarted(
+            _call_started(
                 node=self._node,
                 at=self._clock.now(),
                 key=self.key,
@@ -72,7 +77,7 @@ class CallLog:
     def finished(self, answer: Answer, seconds: float) -> None:
         """The call was answered and settled."""
         self._emit(
-            CallFinished(
+            _call_finished(
                 node=self._node,
                 at=self._clock.now(),
                 key=self.key,

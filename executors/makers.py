@@ -48,9 +48,14 @@ def maker(cls: Callable[P, T]) -> Callable[P, T]:
     return cast("Callable[P, T]", names["make"])
 
 
-def mapper(cls: type[T]) -> Callable[[T], dict[str, object]]:
-    """Return a function that reads the fields of a dataclass into a dict, one level deep."""
-    pairs = [f"{field.name!r}: value.{field.name}" for field in fields(cast("Any", cls))]
+def mapper(cls: type[T], **first: str) -> Callable[[T], dict[str, object]]:
+    """Return a function that reads the fields of a dataclass into a dict, one level deep.
+
+    Args:
+        first: what stands before the fields in each dict.
+    """
+    pairs = [f"{name!r}: {value!r}" for name, value in first.items()]
+    pairs += [f"{field.name!r}: value.{field.name}" for field in fields(cast("Any", cls))]
     source = f"lambda value: {{{', '.join(pairs)}}}"
     return cast("Callable[[T], dict[str, object]]", eval(source))  # noqa: S307 - as above
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -63,7 +64,7 @@ class Totals:
         self.cache_read += usage.cache_read or 0
         self.cache_write += usage.cache_write or 0
         self.output += usage.output or 0
-        self.unmetered += usage.total is None
+        self.unmetered += usage.input is None or usage.output is None
         self.unpriced += event.cost is None
         self.cost += event.cost or 0
 
@@ -72,6 +73,11 @@ class Totals:
         self.failed += 1
         self.attempts += event.attempts
         self.possibly_paid += event.possibly_paid
+
+    def add(self, other: Totals) -> None:
+        """Take in what others used."""
+        for part in fields(Totals):
+            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,10 +183,10 @@ class ReceiptFold:
         self._source: dict[str, str] = {}
         self._blocker: str | None = None
         self._nodes: dict[str, NodeReceipt] = {}
-        self._roles: dict[str, Totals] = {}
+        self._totals: dict[tuple[str, str | None], Totals] = {}
+        """By node and role of the call: so that a call is counted once, and summed at the end."""
         self._models: set[str] = set()
         self._temperatures: set[float | None] = set()
-        self.totals = Totals()
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
@@ -223,6 +229,13 @@ class ReceiptFold:
     def receipts(self, directory: Path, result: Mapping[str, object]) -> Receipts:
         """Return the receipts as of now."""
         run = self._run
+        totals = Totals()
+        nodes, roles = defaultdict[str, Totals](Totals), defaultdict[str, Totals](Totals)
+        for (node, role), some in self._totals.items():
+            totals.add(some)
+            nodes[node].add(some)
+            if role is not None:
+                roles[role].add(some)
         return Receipts(
             run=run.run if run else "",
             task=run.task if run else "",
@@ -230,14 +243,24 @@ class ReceiptFold:
             options=run.options if run else {},
             source=dict(self._source),
             blocker=self._blocker,
-            nodes=tuple(sorted(self._nodes.values(), key=_path)),
-            totals=self.totals,
-            roles=dict(self._roles),
+            nodes=tuple(
+                replace(node, totals=nodes[node.id])
+                for node in sorted(self._nodes.values(), key=_path)
+            ),
+            totals=totals,
+            roles=dict(roles),
             models=tuple(sorted(self._models)),
             directory=directory,
             result=result,
             temperatures=tuple(sorted(self._temperatures, key=lambda t: -1.0 if t is None else t)),
         )
+
+    def _totals_of(self, event: Event, role: str | None) -> Totals:
+        found = self._totals.get((event.node, role))
+        if found is None:
+            self._node(event)
+            found = self._totals[event.node, role] = Totals()
+        return found
 
     def _node(self, event: Event) -> NodeReceipt:
         found = self._nodes.get(event.node)
@@ -254,20 +277,16 @@ class ReceiptFold:
             kept.append(event.snippet)
 
     def _call(self, event: CallFinished | CallFailed | Retried) -> None:
-        node = self._node(event)
-        if isinstance(event, Retried):
-            if event.possibly_paid:
-                node.totals.possibly_paid += 1
-                self.totals.possibly_paid += 1
-            return
-        self._models.add(event.model)
-        if isinstance(event, CallFinished):
-            self._temperatures.add(event.temperature)
-        for totals in (self.totals, node.totals, self._roles.setdefault(event.role, Totals())):
-            if isinstance(event, CallFinished):
-                totals.finished(event)
-            else:
-                totals.failed_call(event)
+        match event:
+            case CallFinished():
+                self._models.add(event.model)
+                self._temperatures.add(event.temperature)
+                self._totals_of(event, event.role).finished(event)
+            case CallFailed():
+                self._models.add(event.model)
+                self._totals_of(event, event.role).failed_call(event)
+            case Retried():
+                self._totals_of(event, None).possibly_paid += event.possibly_paid
 
 
 def _path(node: NodeReceipt) -> tuple[int, ...]:

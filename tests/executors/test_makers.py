@@ -84,3 +84,7 @@ def test_a_mapper_reads_all_fields_in_their_order() -> None:
     found = mapper(ModelReply)(reply)
     assert list(found) == list(ModelReply.__dataclass_fields__)
     assert found["usage"] is reply.usage
+    assert list(mapper(ModelReply, kind="a'b")(reply).items())[:2] == [
+        ("kind", "a'b"),
+        ("text", "yes"),
+    ]
