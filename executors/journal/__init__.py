@@ -7,5 +7,9 @@ lines          the lines of a segment; `filed_replies` and `failures` are the la
 blobs          what is too long for a line
 index          index.sqlite, derived from the segments by `indexing`
 lock           one coordinator at a time; `filesystems` says where SQLite is not safe
+stream         the journal of a worker that shares no disk
+answers        all answers of a run, in the order in which they came
+replay         a recorded run as a journal
+forget         erases contents from the journal of a run
 reading        whole lines of segments, torn tails, damaged lines
 """

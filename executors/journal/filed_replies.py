@@ -5,16 +5,18 @@ What is long (text, reasoning, log-probabilities) can stand in a blob instead of
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, cast
 
 from executors.ids import ContentKey
+from executors.journal.blobs import read_blob
 from executors.journal.json_lines import decode, encode, exact, inexact
-from executors.journal.lines import Fields, paid_fields
+from executors.journal.lines import Answered, Fields, paid_fields
 from executors.journal.records import Paid
 from executors.messages import ModelReply, StopReason, TokenLogprob
 from executors.usage import Usage
 
-__all__ = ["answer_line", "long_answer", "thaw_reply"]
+__all__ = ["answer_line", "long_answer", "reply_of", "thaw_reply"]
 
 _LONG: Final = ("x", "r", "l")
 
@@ -29,6 +31,17 @@ def long_answer(line: bytes, blob: str) -> bytes:
     fields = cast("Fields", decode(line))
     short = {name: value for name, value in fields.items() if name not in _LONG}
     return encode({**short, "b": blob})
+
+
+def reply_of(line: Answered, blobs: Path) -> ModelReply | None:
+    """Return the reply of an answer, from its blob where it has one; None when it is damaged."""
+    blob = None
+    if line.blob is not None and (blob := read_blob(blobs, line.blob)) is None:
+        return None
+    try:
+        return thaw_reply(line.fields, blob)
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
 def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:

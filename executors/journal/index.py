@@ -22,11 +22,12 @@ from executors.journal.reading import SegmentFile, whole_lines
 from executors.journal.records import Spent
 from executors.replies import JsonValue
 
-__all__ = ["Index", "Lost", "Place"]
+__all__ = ["Index", "Lost", "Place", "drop_index"]
 
 _APPLICATION: Final = 0x726C6D6A  # "rlmj"
 _VERSION: Final = 1
 _WAIT_SECONDS: Final = 10.0
+_BUILDING, _READING = 32_768, 2_048  # KiB of pages that are held
 
 _SCHEMA: Final = """
 CREATE TABLE segments (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, done INTEGER NOT NULL);
@@ -164,8 +165,11 @@ class Index:
         file = _connect(self.path)
         try:
             _prepare(file)
+            file.execute(f"PRAGMA cache_size = -{_BUILDING}")
             with _transaction(file):
                 self._update(file, segments)
+            file.execute(f"PRAGMA cache_size = -{_READING}")
+            file.execute("PRAGMA shrink_memory")
             return file
         except BaseException:
             file.close()

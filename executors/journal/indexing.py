@@ -24,7 +24,7 @@ from executors.journal.records import NOTE_KEY_BYTES, Paid
 
 __all__ = ["Indexing"]
 
-_BATCH: Final = 50_000  # rows that are held in memory before they are written
+_BATCH: Final = 10_000  # rows that are held in memory before they are written
 
 _Open: TypeAlias = tuple[int, Decimal | None, int]
 
@@ -37,7 +37,8 @@ class Indexing:
         self._segment = segment
         self._number = number
         self._calls: dict[bytes, tuple[int, int] | None] = {}
-        self._notes: dict[tuple[int, bytes], bytes] = {}
+        self._notes: dict[int, dict[bytes, bytes]] = {}
+        self._gathered = 0
         self._scopes: dict[str, int] = {}
         self._open: dict[bytes, _Open] = self._still_open()
         self._bad: list[bytes] = []
@@ -50,7 +51,7 @@ class Indexing:
         for place, raw in lines:
             begin = place + len(raw) + 1
             self._take(place, raw)
-            if len(self._notes) + len(self._calls) >= _BATCH:
+            if self._gathered >= _BATCH:
                 self._flush()
         self._flush()
         self._finish()
@@ -59,17 +60,17 @@ class Indexing:
     def _take(self, place: int, raw: bytes) -> None:
         match read_line(raw):
             case Intended() as line:
-                key = bytes.fromhex(line.key)
-                _, _, times = self._open.get(key, (0, None, 0))
-                self._open[key] = (line.tokens, line.usd, times + 1)
+                _, _, times = self._open.get(line.key, (0, None, 0))
+                self._open[line.key] = (line.tokens, line.usd, times + 1)
             case Answered() as line:
                 self._close(line.key, line.paid)
                 if line.clean:
-                    self._calls[bytes.fromhex(line.key)] = (place, len(raw))
+                    self._gathered += 1
+                    self._calls[line.key] = (place, len(raw))
             case Unanswered() | Forgotten() as line:
                 self._close(line.key, line.paid)
             case Voided(key):
-                self._calls[bytes.fromhex(key)] = None
+                self._calls[key] = None
             case Noted() as line:
                 self._note(line)
             case Unknown():
@@ -77,11 +78,10 @@ class Indexing:
             case None:
                 self._bad.append(raw)
 
-    def _close(self, key: str, paid: Paid) -> None:
-        raw = bytes.fromhex(key)
-        tokens, usd, times = self._open.pop(raw, (0, None, 0))
+    def _close(self, key: bytes, paid: Paid) -> None:
+        tokens, usd, times = self._open.pop(key, (0, None, 0))
         if times > 1:
-            self._open[raw] = (tokens, usd, times - 1)
+            self._open[key] = (tokens, usd, times - 1)
         if paid.attempts:  # without any, it never left
             self._paid_calls += 1
         self._tokens += paid.tokens
@@ -91,9 +91,12 @@ class Indexing:
         scope = self._scopes.get(line.scope)
         if scope is None:
             scope = self._scopes[line.scope] = self._scope(line.scope)
+        notes = self._notes.setdefault(scope, {})
+        size, keys = NOTE_KEY_BYTES, line.keys
         for n, value in enumerate(line.values):
-            key = line.keys[n * NOTE_KEY_BYTES : (n + 1) * NOTE_KEY_BYTES]
-            self._notes[scope, key] = encode(value)
+            # Without its line's end, and so in a piece of memory that is no longer than it is.
+            notes[keys[n * size : (n + 1) * size]] = encode(value)[:-1]
+        self._gathered += len(line.values)
 
     def _scope(self, key: str) -> int:
         self._file.execute("INSERT OR IGNORE INTO scopes (key) VALUES (?)", (key,))
@@ -110,18 +113,23 @@ class Indexing:
         }
 
     def _flush(self) -> None:
+        """Write what was gathered, in the order of the keys: pages that lie together fill together."""
         self._file.executemany(
-            "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?)",
-            [(key, self._number, *at) for key, at in sorted(self._calls.items()) if at],
+            "INSERT INTO calls VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " segment = excluded.segment, place = excluded.place, length = excluded.length",
+            ((key, self._number, *at) for key, at in sorted(self._calls.items()) if at),
         )
         gone = [(key,) for key, at in self._calls.items() if at is None]
         self._file.executemany("DELETE FROM calls WHERE key = ?", gone)
-        self._file.executemany(
-            "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)",
-            [(scope, key, value) for (scope, key), value in sorted(self._notes.items())],
-        )
+        for scope, notes in self._notes.items():
+            self._file.executemany(
+                "INSERT INTO notes VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET value = excluded.value",
+                ((scope, key, notes[key]) for key in sorted(notes)),
+            )
         self._calls.clear()
         self._notes.clear()
+        self._gathered = 0
 
     def _finish(self) -> None:
         self._file.execute("DELETE FROM intents WHERE segment = ?", (self._number,))

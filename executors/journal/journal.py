@@ -14,12 +14,13 @@ import anyio
 
 from executors.errors import DiskFault, InternalError, ModelError, RunDirError
 from executors.ids import ContentKey
-from executors.journal.blobs import LONGEST_LINE, read_blob, write_blob
-from executors.journal.filed_replies import answer_line, long_answer, thaw_reply
+from executors.journal.blobs import LONGEST_LINE, write_blob
+from executors.journal.filed_replies import answer_line, long_answer, reply_of
 from executors.journal.filesystems import refuse_remote
-from executors.journal.index import Index, Lost
+from executors.journal.index import Index, Lost, Place
 from executors.journal.lines import (
     Answered,
+    Voided,
     failure_line,
     intent_line,
     note_lines,
@@ -75,15 +76,20 @@ class RunJournal:
         refuse_remote(directory)
         try:
             files = segment_files(directory / "journal")
-            for file in files:
-                cut_tail(file, host_name())
-            return cls(directory, index=Index(directory / "index.sqlite", files))
+            torn = [file.path.name for file in files if cut_tail(file, host_name())]
+            journal = cls(directory, index=Index(directory / "index.sqlite", files))
         except OSError as error:
             raise RunDirError(
                 f"the journal of the run cannot be opened: {error.strerror or error}",
                 where=str(error.filename or directory),
                 hint="name a run directory that you may read and write",
             ) from error
+        if torn:
+            told = (
+                f"half a line at the end of {', '.join(map(repr, torn))} was cut and kept beside it"
+            )
+            journal.warnings = (*journal.warnings, told)
+        return journal
 
     @property
     def segment(self) -> str:
@@ -103,11 +109,7 @@ class RunJournal:
             return None
         assert self._index is not None
         found = self._index.place(key)
-        if found is None:
-            return None
-        with found.segment.open("rb", buffering=0) as file:
-            file.seek(found.begin)
-            return self._filed(key, file.read(found.length))
+        return None if found is None else self._filed(key, _line_at(found))
 
     def intent(self, key: ContentKey, *, tokens: int, usd: Decimal | None) -> None:
         self._segment.put(intent_line(key, tokens, usd))
@@ -146,6 +148,35 @@ class RunJournal:
 
     # ---------------------------------------------------------------- the rest
 
+    async def take(self, lines: bytes) -> None:
+        """File lines that another process streams to this one; return once they are durable.
+
+        Raises:
+            DiskFault: they could not be written.
+            InternalError: they are no lines of a journal.
+        """
+        *whole, rest = lines.split(b"\n")
+        read = [read_line(raw) for raw in whole]
+        if rest or None in read:
+            raise InternalError("a worker streamed what is no line of a journal")
+        waiting: list[Future[None]] = []
+        for raw, line in zip(whole, read, strict=True):
+            match line:
+                case Answered() if len(raw) >= LONGEST_LINE:
+                    key = ContentKey(line.key.hex())
+                    waiting.append(self._long(key, raw + b"\n", clean=line.clean))
+                case Answered():
+                    self._file(ContentKey(line.key.hex()), raw + b"\n", clean=line.clean)
+                case Voided(voided):
+                    self._segment.put(raw + b"\n")
+                    self._own[voided] = None
+                case _:
+                    self._segment.put(raw + b"\n")
+        waiting.append(self._segment.durable())
+        await asyncio.wait(waiting)
+        for future in waiting:
+            future.result()
+
     async def aclose(self) -> None:
         """Write, commit and close.
 
@@ -169,17 +200,12 @@ class RunJournal:
     def _filed(self, key: ContentKey, raw: bytes) -> Filed | None:
         """Return the answer of a line; None when the line is not what it was."""
         line = read_line(raw)
-        if not isinstance(line, Answered) or line.key != key:
+        if not isinstance(line, Answered) or line.key != bytes.fromhex(key):
             return None
-        blob = None
-        if line.blob is not None and (blob := read_blob(self._blobs, line.blob)) is None:
-            return None
-        try:
-            return Filed(reply=thaw_reply(line.fields, blob), usd=line.paid.usd)
-        except (LookupError, TypeError, ValueError):
-            return None
+        reply = reply_of(line, self._blobs)
+        return None if reply is None else Filed(reply=reply, usd=line.paid.usd)
 
-    async def _long(self, key: ContentKey, line: bytes, *, clean: bool) -> None:
+    def _long(self, key: ContentKey, line: bytes, *, clean: bool) -> Future[None]:
         """File a long answer: its blob first, in a thread, then the line that names it.
 
         Both come to pass also where nobody waits for them any more.
@@ -189,7 +215,7 @@ class RunJournal:
         writing = loop.run_in_executor(None, write_blob, self._blobs, line)
         self._writing.add(writing)
         writing.add_done_callback(partial(self._named, key, line, clean, done))
-        await done
+        return done
 
     def _named(
         self, key: ContentKey, line: bytes, clean: bool, done: Future[None], writing: Future[str]
@@ -204,3 +230,15 @@ class RunJournal:
             self._segment.commit(done)
         except DiskFault:
             self._segment.commit(done)
+
+
+def _line_at(place: Place) -> bytes:
+    try:
+        with place.segment.open("rb", buffering=0) as file:
+            file.seek(place.begin)
+            return file.read(place.length)
+    except OSError as error:
+        raise DiskFault(
+            f"the journal of the run cannot be read: {error.strerror or error}",
+            where=str(place.segment),
+        ) from error

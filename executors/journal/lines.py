@@ -26,6 +26,7 @@ from executors.replies import JsonValue
 
 __all__ = [
     "CALL_PREFIX",
+    "KEY_BYTES",
     "Answered",
     "Fields",
     "Forgotten",
@@ -45,6 +46,9 @@ __all__ = [
 ]
 
 Fields: TypeAlias = dict[str, object]
+
+KEY_BYTES: Final = 16
+"""Length of a call's key, which stands in lines as hex."""
 
 CALL_PREFIX: Final = 8
 """Hex digits of a call's key by which a note says where it came from."""
@@ -91,12 +95,12 @@ def note_lines(
     line = encode(fields)
     if len(line) <= LONGEST_NOTES or len(values) < 2:
         return [line]
-    half = len(values) // 2
-    middle = half * NOTE_KEY_BYTES
-    return [
-        *note_lines(scope, keys[:middle], values[:half], call),
-        *note_lines(scope, keys[middle:], values[half:], call),
-    ]
+    step = max(1, len(values) * LONGEST_NOTES // (len(line) * 2))
+    lines: list[bytes] = []
+    for n in range(0, len(values), step):
+        part = keys[n * NOTE_KEY_BYTES : (n + step) * NOTE_KEY_BYTES]
+        lines += note_lines(scope, part, values[n : n + step], call)
+    return lines
 
 
 def paid_fields(paid: Paid) -> list[object]:
@@ -113,7 +117,7 @@ def paid_fields(paid: Paid) -> list[object]:
 class Intended:
     """A call was about to leave, with this worst case."""
 
-    key: str
+    key: bytes
     tokens: int
     usd: Decimal | None
 
@@ -122,7 +126,7 @@ class Intended:
 class Answered:
     """A call was answered; the reply itself is thawed where it is wanted."""
 
-    key: str
+    key: bytes
     paid: Paid
     clean: bool
     blob: str | None
@@ -133,7 +137,7 @@ class Answered:
 class Unanswered:
     """A call ended without an answer."""
 
-    key: str
+    key: bytes
     paid: Paid
     error: object
     """As `failures.thaw` takes it; None when it was cancelled, or a bound ended it."""
@@ -143,7 +147,7 @@ class Unanswered:
 class Voided:
     """An answer turned out to be of no use."""
 
-    key: str
+    key: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Noted:
 class Forgotten:
     """A call whose answer was erased on request; what it drew stands."""
 
-    key: str
+    key: bytes
     paid: Paid
 
 
@@ -206,25 +210,25 @@ def _line(fields: Fields) -> Line:
 
 def _answered(fields: Fields) -> Answered:
     blob = fields.get("b")
-    if blob is None and not isinstance(fields["x"], str):
-        raise TypeError("an answer has a text")
+    if blob is None:
+        _text(fields["x"])
     return Answered(
         _key(fields["a"]),
         _paid(fields["p"]),
         "s" not in fields,
-        None if blob is None else _hex(blob),
+        None if blob is None else _key(blob).hex(),  # it becomes the name of a file
         fields,
     )
 
 
 def _noted(fields: Fields) -> Noted:
-    keys, values, call = bytes.fromhex(_hex(fields["k"])), fields["v"], fields.get("c")
+    keys, values, call = bytes.fromhex(_text(fields["k"])), fields["v"], fields.get("c")
     if not isinstance(values, list):
         raise TypeError("notes are a list")
     listed = cast("list[JsonValue]", values)
     if len(keys) != NOTE_KEY_BYTES * len(listed):
         raise ValueError("each note has a key")
-    return Noted(_key(fields["n"]), keys, listed, None if call is None else _hex(call))
+    return Noted(_text(fields["n"]), keys, listed, None if call is None else _text(call))
 
 
 def _paid(value: object) -> Paid:
@@ -250,15 +254,14 @@ def _whole(value: object) -> int:
     return value
 
 
-def _hex(value: object) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a key is a string")
-    bytes.fromhex(value)
+        raise TypeError("it is no text")
     return value
 
 
-def _key(value: object) -> str:
-    key = _hex(value)
-    if len(key) != 32:
+def _key(value: object) -> bytes:
+    key = bytes.fromhex(_text(value))
+    if len(key) != KEY_BYTES:
         raise ValueError("a key has 128 bits")
     return key

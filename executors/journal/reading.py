@@ -66,15 +66,14 @@ def cut_tail(file: SegmentFile, host: str) -> bool:
         return False
     fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # its writer holds this for life
+        if not _is_abandoned(fd):
+            return False
         whole, tail = _tail(fd)
         if not tail:
             return False
         keep_bad(file.path, [tail])
         os.ftruncate(fd, whole)
         return True
-    except BlockingIOError:
-        return False
     finally:
         os.close(fd)
 
@@ -88,6 +87,15 @@ def keep_bad(segment: Path, pieces: list[bytes]) -> None:
         new = set(pieces).difference(kept)
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
             file.write(b"".join(piece + b"\n" for piece in pieces if piece in new))
+
+
+def _is_abandoned(fd: int) -> bool:
+    """Say whether the writer of a segment is dead; where nobody can tell, it lives."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by the writer for life
+    except OSError:
+        return False
+    return True
 
 
 def _tail(fd: int) -> tuple[int, bytes]:

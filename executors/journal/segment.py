@@ -114,7 +114,10 @@ class Segment:
         """Return lines of this segment that were put before."""
         if begin + length > self._written:
             self.write()
-        return os.pread(self._fd, length, begin)
+        try:
+            return os.pread(self._fd, length, begin)
+        except OSError as error:
+            raise self.fail(error) from error
 
     async def aclose(self) -> None:
         """Write and commit what is left, then end the thread and close the file.
