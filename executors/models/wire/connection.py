@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -135,8 +135,8 @@ class Connection(asyncio.Protocol):
 
     # ------------------------------------------------------------ asyncio
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Other loops' transports are of classes of their own.
+        self._transport = cast("asyncio.Transport", transport)
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
         self._owner.opened(self)
 

@@ -1,10 +1,18 @@
 """The wire: posts JSON to one URL, and reads a JSON reply or a stream of events.
 
 Whatever fulfils httpx's transport interface can be injected. By default the requests go over
-connections of our own (`pool`, `connection`): the whole of a call then costs less CPU than a bare
-request of aiohttp's session, and a fortieth of one through httpx's own pool with 64 in flight.
+connections of our own (`pool`, `connection`), by the figures of `tests/bench/wire.py`: CPU of this
+process a call of 50 ms in ms, adapter included, with so many in flight, then with every second call
+cancelled; and seconds for 1,000 calls of 200 ms, 256 in flight, from cold (bare asyncio 0.85).
 
-No redirects, cookies, or authentication flows: a key belongs to its origin alone.
+                                      16     64    256    cancelled 16     64    256    cold
+    ours                            0.13   0.11   0.07            0.25   0.20   0.09    0.88
+    aiohttp's session and pool      0.37   0.34   0.35            0.67   0.55   0.46    1.27
+    httpx's pools of 8, in turn     2.1    2.3    2.2             2.4    2.8    1.8     3.0
+    httpx's one pool                2.0     12     23             2.0     15     22      22
+
+httpx's pool looks through all its connections at each step, and 36 of the last 1,000 calls failed.
+There are no redirects, cookies or authentication flows: a key belongs to its origin alone.
 """
 
 from __future__ import annotations
