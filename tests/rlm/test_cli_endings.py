@@ -3,17 +3,12 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import IO
 
 import pytest
 
-from executors.models.fakes.acts import Act, Received, Reply
-from executors.models.fakes.server import FakeServer
 from rlm import outputs
 from rlm.cli import app, main
 
@@ -163,35 +158,7 @@ def test_what_nobody_expected_is_json_too(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "internal"
 
 
-# ---------------------------------------------------------------- signals
-
-
-def slow(received: Received) -> Act:
-    return Reply(after=30)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_a_run_leaves_a_receipt(number: signal.Signals) -> None:
-    with FakeServer(slow) as server:
-        model = f"openai+{server.base_url}:m"
-        process = running(model, server)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=20)
-    assert process.returncode == 128 + number
-    assert f"incomplete: cancelled\n    stopped by {number.name}\n" in out
-    assert err.endswith(f"\nstopped by {number.name}\n")
-    assert (
-        json.loads(Path("run/receipt.json").read_text(encoding="utf-8"))["blocker"] == "cancelled"
-    )
-
-
-def test_a_terminal_that_hung_up_costs_neither_the_receipt_nor_the_code() -> None:
-    with FakeServer(slow) as server, Path("/dev/full").open("w", encoding="utf-8") as nobody:
-        process = running(f"openai+{server.base_url}:m", server, out=nobody)
-        process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=20)
-    assert process.returncode == 128 + signal.SIGHUP
-    assert Path("run/receipt.json").exists()
+# ---------------------------------------------------------------- what is left and what is told
 
 
 def test_a_run_that_was_killed_shows_what_its_log_says(
@@ -206,36 +173,6 @@ def test_a_run_that_was_killed_shows_what_its_log_says(
     err = capsys.readouterr().err
     assert "'run' has no receipt: it was killed, or is still running\n" in err
     assert "'is it?', 1 windows finished, 1 of 4 readings, 0 calls answered\n" in err
-
-
-def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
-    code = (
-        "import os, signal, sys\n"
-        "class Stops:\n"
-        "    def find_spec(self, name, *rest):\n"
-        "        if name == 'rlm.cli': os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Stops())\n"
-        "from rlm.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-
-
-def running(
-    model: str, server: FakeServer, out: int | IO[str] = subprocess.PIPE
-) -> "subprocess.Popen[str]":
-    """Start a count that waits for its model."""
-    command = [sys.executable, "-m", "rlm", "count", "t.csv", "is it?", "--model", model]
-    process = subprocess.Popen(
-        [*command, "--run", "run"], stdout=out, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 30
-    while not server.requests and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return process
 
 
 def test_the_help_of_count_is_in_groups_and_ends_with_examples(
