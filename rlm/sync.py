@@ -2,6 +2,9 @@
 
 One loop serves all twins of a process, so that connections outlive a call. It works in scripts and
 notebooks alike, is made anew after a fork or when something broke it, and ends with `close()`.
+
+Ctrl-C arrives in the caller's thread. It cancels the work and comes out once the work has ended:
+the next cell of a notebook finds no request of the last one still running.
 """
 
 from __future__ import annotations
@@ -10,16 +13,21 @@ import atexit
 import contextvars
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar, cast
 
+import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from executors.engine.stop import GRACE
 from executors.errors import UsageError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 __all__ = ["close", "sync_twin"]
 
@@ -33,6 +41,10 @@ class _Loop:
     portal: BlockingPortal
     thread: int
 
+    def end(self) -> None:
+        """End the loop and its thread, once what runs there has ended."""
+        self.manager.__exit__(None, None, None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
@@ -40,6 +52,8 @@ class _Ended:
 
     error: BaseException
 
+
+_SLICE: Final = 0.5  # seconds
 
 _lock = threading.Lock()
 _open: _Loop | None = None
@@ -70,35 +84,83 @@ def _portal() -> BlockingPortal:
         return _open.portal
 
 
-def _start(work: Callable[[], Coroutine[object, object, R]]) -> Future[R]:
-    portal = _portal()
-    try:
-        return portal.start_task_soon(work)
-    except RuntimeError:
-        # What ran there before broke the loop: nothing of this work has begun.
-        _forget(portal)
-        return _portal().start_task_soon(work)
-
-
-def _forget(portal: BlockingPortal) -> None:
+def _taken(portal: BlockingPortal) -> _Loop | None:
+    """Take a loop out of use and return it to be ended; None when it is out of use already."""
     global _open
     with _lock:
-        if _open is not None and _open.portal is portal:
-            loop, _open = _open, None
-            loop.manager.__exit__(None, None, None)
+        if _open is None or _open.portal is not portal:
+            return None
+        loop, _open = _open, None
+        return loop
 
 
 def close() -> None:
     """End the loop and its thread; the next sync call starts a new one."""
-    global _open
-    with _lock:
-        if _open is None:
-            return
-        loop, _open = _open, None
-        loop.manager.__exit__(None, None, None)
+    if _open is not None and (loop := _taken(_open.portal)) is not None:
+        loop.end()
 
 
 atexit.register(close)
+
+
+class _Call(Generic[R]):
+    """One call of a twin: what runs on the loop, and its end from outside."""
+
+    def __init__(self, work: Callable[[], Awaitable[R]]) -> None:
+        self._work = work
+        self._unwanted = False
+        self._ended = threading.Event()
+        self._running: tuple[AbstractEventLoop, anyio.CancelScope] | None = None
+        self._portal: BlockingPortal | None = None
+
+    def start(self) -> Future[R | _Ended]:
+        """Begin the work on the loop that is open."""
+        self._portal = _portal()
+        try:
+            return self._portal.start_task_soon(self._run)
+        except RuntimeError:
+            # What ran there before broke the loop: nothing of this work has begun.
+            if (broken := _taken(self._portal)) is not None:
+                broken.end()
+            self._portal = _portal()
+            return self._portal.start_task_soon(self._run)
+
+    async def _run(self) -> R | _Ended:
+        import asyncio  # heavy; the loop that runs this has loaded it
+
+        try:
+            with anyio.CancelScope() as scope:
+                self._running = asyncio.get_running_loop(), scope
+                if self._unwanted:
+                    scope.cancel()
+                return await self._work()
+            return _Ended(error=KeyboardInterrupt())  # for nobody: who asked is gone
+        except ExceptionGroup:
+            raise
+        except (KeyboardInterrupt, SystemExit, BaseExceptionGroup) as error:
+            # SystemExit and its like would end the loop; they are the caller's alone.
+            return _Ended(error=_innermost(error))
+        finally:
+            self._ended.set()
+
+    def give_up(self) -> None:
+        """Cancel the work, and wait for its end within the grace.
+
+        Code that blocks the loop is left behind with it: the next call gets a loop of its own.
+        """
+        # In this order: work that begins from now on sees it, work that has begun is cancelled.
+        self._unwanted = True
+        if self._running is not None:
+            loop, scope = self._running
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(scope.cancel)
+        if self._portal is None:
+            return
+        try:
+            self._ended.wait(GRACE)
+        finally:  # also when Ctrl-C is pressed again
+            if not self._ended.is_set() and (blocked := _taken(self._portal)) is not None:
+                threading.Thread(target=blocked.end, name="rlm leaves a loop", daemon=True).start()
 
 
 def sync_twin(function: Callable[P, Awaitable[R]]) -> Callable[P, R]:
@@ -115,23 +177,14 @@ def sync_twin(function: Callable[P, Awaitable[R]]) -> Callable[P, R]:
                 f"{function.__name__}_sync was called from inside rlm's own event loop",
                 hint=f"await {function.__name__}(...) there instead",
             )
+        call = _Call(lambda: function(*args, **kwargs))
         context = contextvars.copy_context()
-
-        async def run() -> R | _Ended:
-            try:
-                return await function(*args, **kwargs)
-            except ExceptionGroup:
-                raise
-            except (KeyboardInterrupt, SystemExit, BaseExceptionGroup) as error:
-                # SystemExit and its like would end the loop; they are the caller's alone.
-                return _Ended(error=_innermost(error))
-
-        future = context.run(_start, run)
         try:
-            value = future.result()
+            value = _waited(context.run(call.start))
+        except Exception:
+            raise  # of the work, which has ended
         except BaseException:
-            # Ctrl-C arrives here, in the caller's thread; the work must not go on without it.
-            future.cancel()
+            call.give_up()
             raise
         if isinstance(value, _Ended):
             raise value.error
@@ -139,6 +192,13 @@ def sync_twin(function: Callable[P, Awaitable[R]]) -> Callable[P, R]:
 
     twin.__name__ = twin.__qualname__ = f"{function.__name__}_sync"
     return twin
+
+
+def _waited(future: Future[R]) -> R:
+    # In slices: of a signal that comes just before a wait, Python hears after it.
+    while not future.done():
+        wait([future], timeout=_SLICE)
+    return future.result()
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from executors.models.fakes.acts import (
     Act,
@@ -166,8 +166,8 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Other loops' transports are of classes of their own.
+        self._transport = cast("asyncio.Transport", transport)
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
