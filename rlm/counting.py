@@ -84,7 +84,8 @@ async def count(
         caps: bounds of the run; finite by default.
         prices: prices of tokens; None knows only that what runs here is free.
         on_duplicate: "refuse", or "suffix" to go on with repeated or empty ids.
-        run: the directory of the run; a new one in the user's data directory when None.
+        run: the directory of the run; a new one in the user's data directory when None. A run that
+            is there already is gone on with: only contents without a verdict are paid for.
         cache: keep embeddings in the user's cache directory.
         on_event: called with each event on the loop's thread; must not block. Where it raises it
             is called no more, which the receipt tells, and the count goes on.

@@ -42,7 +42,7 @@ def unfinished(directory: Path) -> RunDirError | None:
             f"{standing.windows:,} windows finished, {standing.done:,}{total} readings, "
             f"{standing.calls:,} calls answered"
         ),
-        hint="wait for its receipt if it still runs; otherwise count again in another directory",
+        hint=f"wait for its receipt if it still runs; otherwise: rlm resume {directory}",
     )
 
 
