@@ -131,10 +131,18 @@ class Segment:
                 with anyio.move_on_after(_PATIENCE, shield=True):
                     await self.durable()
         finally:
-            syncer, self._syncer, self._fd = self._syncer, None, -1
             self._fault = self._fault or DiskFault("the journal is closed", where=self.name)
-            if syncer is not None:
-                syncer.end()
+            await self._close()
+
+    async def _close(self) -> None:
+        syncer, self._syncer, self._fd = self._syncer, None, -1
+        if syncer is None:
+            return
+        loop = asyncio.get_running_loop()
+        closed: Future[None] = loop.create_future()
+        syncer.end(loop, lambda _: _resolve(closed))
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            await closed
 
     # ---------------------------------------------------------------- commits
 
@@ -162,8 +170,7 @@ class Segment:
         if self._waiting:
             self._start(loop)
         for future in done:
-            if not future.done():
-                future.set_result(None)
+            _resolve(future)
 
     def _refuse(self, fault: DiskFault) -> None:
         waiting, self._waiting = self._waiting, []
@@ -190,6 +197,11 @@ class Segment:
         with suppress(OSError):
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._syncer = Syncer(self._fd, self._folder)
+
+
+def _resolve(future: Future[None]) -> None:
+    if not future.done():  # whoever waited may have gone
+        future.set_result(None)
 
 
 def host_name() -> str:

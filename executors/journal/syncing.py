@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 __all__ = ["Syncer", "sync_folder"]
 
 Done: TypeAlias = Callable[[OSError | None], None]
+_Job: TypeAlias = tuple[AbstractEventLoop, Done]
 
 # Times and the like are not needed to read the file again; where there is no such call, all is sent.
 _sync: Final = getattr(os, "fdatasync", os.fsync)
@@ -30,7 +31,8 @@ class Syncer:
     def __init__(self, fd: int, folder: Path) -> None:
         self._fd = fd
         self._folder = folder
-        self._jobs: SimpleQueue[tuple[AbstractEventLoop, Done] | None] = SimpleQueue()
+        self._named = False
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         # A daemon: a run that is abandoned without having been closed must not hold up the exit.
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
@@ -39,29 +41,32 @@ class Syncer:
         """Make durable what is written by now, then call `done` on the loop's thread."""
         self._jobs.put((loop, done))
 
-    def end(self) -> None:
-        """Let the thread end after what it was asked for."""
+    def end(self, loop: AbstractEventLoop, done: Done) -> None:
+        """Close the file after what was asked for, call `done`, and let the thread end."""
+        self._last = (loop, done)
         self._jobs.put(None)
 
-    def join(self) -> None:
-        """Wait for the thread, which was told to end."""
-        self._thread.join()
-
     def _work(self) -> None:
-        named = False
         while (job := self._jobs.get()) is not None:
-            loop, done = job
-            fault: OSError | None = None
-            try:
-                if not named:
-                    sync_folder(self._folder)
-                    named = True
-                _sync(self._fd)
-            except OSError as error:
-                fault = error
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(done, fault)
+            _tell(job, self._synced())
         os.close(self._fd)
+        _tell(self._last, None)
+
+    def _synced(self) -> OSError | None:
+        try:
+            if not self._named:
+                sync_folder(self._folder)
+                self._named = True
+            _sync(self._fd)
+        except OSError as error:
+            return error
+        return None
+
+
+def _tell(job: _Job, fault: OSError | None) -> None:
+    loop, done = job
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(done, fault)
 
 
 def sync_folder(folder: Path) -> None:
