@@ -156,7 +156,7 @@ class Endpoint:
                     raise last from error
                 failed = error
             else:
-                self._slots.held = max(self._slots.held, flight)
+                self._slots.answered(flight)
                 if epoch or self._turns.meter is not None:
                     self._borne(epoch, tokens, None if used is None else used(value))
                 return value, sent + 1
@@ -191,7 +191,6 @@ class Endpoint:
         now = self._clock.monotonic()
         if self._turns.meter is not None and used is not None:
             self._turns.meter.correct(used - tokens, now)
-        self._slots.widen()
         self._pace.answered(epoch, now, waiting=self._turns.waiting)
 
     def _refund(self, error: ModelError, tokens: int) -> None:
@@ -231,7 +230,7 @@ class Endpoint:
             self._tell(wish)
             wish = self._retry.longest_wait
         anew = epoch == self._pace.epoch
-        crowded = self._slots.narrow(flight, anew=anew)
+        crowded = anew and self._slots.refused(flight)
         fewest = self._turns.fewest(tries)
         self._pace.refused(epoch, now, wish=wish, tries=fewest, crowded=crowded)
         if anew:

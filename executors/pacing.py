@@ -3,9 +3,9 @@
 A refusal closes the endpoint for everybody: as long as the server wishes, else for a short while
 that doubles with each refusal in a row. When it opens again, calls leave at the rate that the time
 since the opening before has shown to be borne, the closed time included: which holds for buckets
-that fill and for windows of a second or a minute alike. From there the rate grows: twofold every
-half second as long as no rate is known to be too high, else evenly and slowly towards the one that
-was, since a server that makes everybody wait for each refusal must be refused rarely.
+that fill and for windows of a second or a minute alike. From there the rate grows: twofold each
+third of a second as long as no rate is known to be too high, else towards the one that was, and the
+slower the nearer, since a server that makes everybody wait for each refusal must be refused rarely.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INF = float("inf")
 _GAP, _SHORTEST = 8.0, 0.05
 # Wishes are whole seconds as a rule: one of a second says little about the true wait.
 _ROUNDED = 1.0
-# Of a rate that was refused: what is safe at most, and at least where no longer wait tells better.
+# Of a rate that was refused: what is safe at most, and what is tried where nothing was borne.
 _SAFE, _HALF = 0.9, 0.5
 # Of a wish: what is waited beyond it, so that processes that were told the same come apart.
 _APART = 0.1
@@ -31,10 +31,12 @@ _DOUBLES = 0.3
 # Seconds in which it comes back to a bound: so many times the closed time, since a refusal that
 # costs little may come often; not sooner than the first, and with long windows at most the others.
 _SOONEST, _RETURNS, _WINDOWS = 4.0, 20.0, 5.0
-# What a bound that was passed without a refusal is raised by.
-_RAISED = 1.5
+# How it comes back in that time: fast at first, slowly near the bound, and what is added beyond it.
+_FAST, _NEAR, _SLOW, _BEYOND = 3.0, 0.96, 0.03, 0.5
 # Seconds that are looked back at most, and those of calls that may leave late and together.
 _LOOK_BACK, _LATE = 60.0, 0.1
+# Seconds between two marks that the present rate is measured from.
+_RECENT = 1.0
 
 
 class Pace:
@@ -47,14 +49,16 @@ class Pace:
         "_crowded",
         "_grown_at",
         "_last",
+        "_mark",
+        "_next_mark",
         "_policy",
         "_proven",
         "_random",
         "_refused",
         "_refused_rate",
+        "_returns",
         "_sent",
         "_since",
-        "_slope",
         "_unopened",
         "_wished",
         "closed_until",
@@ -68,7 +72,7 @@ class Pace:
         self._bucket: Bucket | None = None
         self._ceiling = _INF
         """The lowest rate that is known to be too high."""
-        self._slope = 0.0
+        self._returns = _RETURNS
         self._refused_rate = _INF
         self._since = self._grown_at = self._closed_at = 0.0
         self._sent: int = 0
@@ -76,6 +80,8 @@ class Pace:
         """Calls since the last opening, and those of them that were refused."""
         self._last: tuple[float, int] = (0.0, 0)
         """When the opening before the last one was, and how many calls were borne until the last."""
+        self._mark = self._next_mark = (0.0, 0, _INF)
+        """Time, calls borne until then, and rate: of one to two seconds ago, and of later."""
         self._proven = False
         """Whether the closed time is known to be needed."""
         self._wished = self._crowded = False
@@ -112,6 +118,9 @@ class Pace:
         elif now - self._since > _LOOK_BACK:  # what was long ago weighs less
             self._since = now - _LOOK_BACK / 2
             self._sent, self._refused = self._sent // 2, self._refused // 2
+            self._mark = self._next_mark = self._here(now)
+        if now - self._next_mark[0] > _RECENT:
+            self._mark, self._next_mark = self._next_mark, self._here(now)
         self._sent += 1
         if self._bucket is not None:
             self._bucket.take(1.0, now)
@@ -180,39 +189,50 @@ class Pace:
         self._last = (self._since, borne)
         self._since = self._grown_at = now
         self._sent = self._refused = 0
+        self._mark = self._next_mark = self._here(now)
         self._unopened = False
 
+    def _here(self, now: float) -> tuple[float, int, float]:
+        return now, self._sent - self._refused, self.rate
+
     def _set_rate(self, borne: int, now: float) -> None:
-        known, closed = self._refused_rate, now - self._closed_at
-        seen = borne / max(_SHORTEST, self._shown_in(now))
+        known = self._refused_rate
+        seen = self._seen(borne, now)
         if borne == 0:
             rate = min(known * _HALF, 1.0 / max(_SHORTEST, self._policy.first))
-        elif self._proven or known == _INF:
-            rate = min(seen, known * _SAFE)
+        elif self._crowded and known < _INF:
+            rate = known
         else:
-            rate = min(max(seen, known * _HALF), known * _SAFE)
+            rate = min(seen, known * _SAFE)
         self._ceiling = 2.0 * seen if self._proven and borne and known == _INF else known
-        if self._crowded:
-            self._ceiling = _INF
-        returns = max(_SOONEST, min(_RETURNS * closed, _RETURNS + _WINDOWS * closed))
-        self._slope = (self._ceiling - rate) / returns if self._ceiling < _INF else 0.0
+        closed = now - self._closed_at
+        self._returns = max(_SOONEST, min(_RETURNS * closed, _RETURNS + _WINDOWS * closed))
         self._bucket = Bucket(rate, _burst(rate), now=now, level=1.0)
 
-    def _shown_in(self, now: float) -> float:
-        """Return the seconds that the borne calls took, with as much of the wait as they needed."""
-        whole, sending = now - self._since, self._closed_at - self._since
-        if self._proven or not self._wished:
-            return whole
-        return max(sending, min(whole, _ROUNDED))
+    def _seen(self, borne: int, now: float) -> float:
+        """Return the rate that was borne.
+
+        A wait that is known to be needed is part of a window, whose calls all went before it. One
+        that may be longer than needed is half taken for so, and the rate is that of the last
+        seconds before it: not less than what was the rate already at their beginning.
+        """
+        if self._proven or self._refused_rate == _INF:
+            return borne / max(_SHORTEST, now - self._since)
+        at, before, rate = self._mark
+        sending, closed = self._closed_at - at, now - self._closed_at
+        needed = 0.5 * min(closed, _ROUNDED) if self._wished else closed
+        seen = max(0, borne - before) / max(_SHORTEST, sending + needed)
+        return seen if sending < _ROUNDED else max(seen, rate)
 
     def _grow(self, bucket: Bucket, seconds: float, now: float) -> None:
-        if self._ceiling == _INF:
-            rate = bucket.rate * 2.0 ** (seconds / _DOUBLES)
+        rate, ceiling = bucket.rate, self._ceiling
+        if ceiling == _INF:
+            rate *= 2.0 ** (seconds / _DOUBLES)
+        elif rate < ceiling:
+            gap = max(0.0, _NEAR * ceiling - rate)
+            rate += (_FAST * gap + _SLOW * ceiling) * seconds / self._returns
         else:
-            rate = bucket.rate + self._slope * seconds
-            if rate > self._ceiling:
-                self._slope = rate * (_RAISED - 1.0) / _RETURNS
-                self._ceiling = rate * _RAISED
+            rate *= 1.0 + _BEYOND * seconds / self._returns
         bucket.change(rate, _burst(rate), now)
 
 

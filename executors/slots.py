@@ -1,9 +1,10 @@
-"""How many calls may be in flight: fewer where a server says "too many", and more again after.
+"""How many calls may be in flight: fewer where a server holds fewer at once than it is sent.
 
-A refusal of a call that left when more were in flight than were ever answered together takes a slot
-away: so that what is left is what the server held at once. Each answer then adds a slot up to half
-of what was too much, and from there one slot in four rounds, much as TCP does it: what the server
-holds is found, and rarely passed. Other refusals say nothing about slots, but about the pace.
+A refusal says little about slots by itself: the same words tell of calls in flight and of calls a
+minute. What tells is how many were in flight. Where the server keeps refusing at numbers that it
+has never answered together, with whole rounds of answers in between, it is short of slots, and gets
+as many as it has held. From there it is given one more in four rounds. One refusal at a number that
+it did hold before is about something else, and all slots are back.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from executors.errors import ValidationError
 
 __all__ = ["Slots"]
 
+# Refusals beyond what was held before slots are what is short.
+_SURE = 3
+
 
 class Slots:
     """At most `cap` at once."""
 
-    __slots__ = ("_calm", "_cap", "_width", "held", "taken", "width")
+    __slots__ = ("_answers", "_beyond", "_cap", "_width", "held", "taken", "width")
 
     def __init__(self, cap: int) -> None:
         self._cap = _checked(cap)
-        self._width = self._calm = float(cap)
+        self._width = float(cap)
+        self._answers = self._beyond = 0
         self.taken = 0
         """Calls in flight."""
         self.width = cap
@@ -34,28 +39,26 @@ class Slots:
         self._cap = _checked(cap)
         self._set(min(self._width, cap) if narrowed else cap)
 
-    def narrow(self, flight: int, *, anew: bool) -> bool:
-        """Count a refusal of a call that is still in flight; True when slots were what it lacked.
-
-        Args:
-            flight: calls in flight when it left, itself included.
-            anew: False for one that left before the last refusal was known.
-        """
-        if flight <= self.held:
-            self.held -= anew  # a server may come to hold less
-            return False
-        crowded = flight >= self.width
-        left = min(self._width, self.taken)
-        if anew:
-            self._calm = max(1.0, left / 2)
-        self._set(max(1.0, float(self.held), left - 1.0))
-        return crowded
-
-    def widen(self) -> None:
-        """Count an answer."""
+    def answered(self, flight: int) -> None:
+        """Count an answer to a call that left as one of so many in flight."""
+        self._answers += 1
+        self.held = max(self.held, flight)
         if self._width < self._cap:
-            step = 1.0 if self._width < self._calm else 0.25 / self._width
-            self._set(min(float(self._cap), self._width + step))
+            self._set(min(float(self._cap), self._width + 0.25 / self._width))
+
+    def refused(self, flight: int) -> bool:
+        """Count a refusal, likewise; True when slots were what was short."""
+        if flight <= self.held:
+            self.held -= 1  # a server may come to hold fewer
+            self._beyond = 0
+            self._set(float(self._cap))
+            return False
+        self._beyond += self._answers >= flight
+        self._answers = 0
+        if self._beyond < _SURE:
+            return False
+        self._set(max(1.0, float(self.held)))
+        return True
 
     def _set(self, width: float) -> None:
         self._width = width

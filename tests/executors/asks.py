@@ -5,7 +5,7 @@ import pytest
 
 from executors.errors import ModelError
 from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
-from executors.models.fakes.acts import Reply
+from executors.models.fakes.acts import Received, Reply
 from executors.models.fakes.server import FakeServer, Script
 from executors.models.openai.model import OpenAIModel
 from executors.models.wire.bounds import Bounds
@@ -60,3 +60,8 @@ async def failure(script: Script, request: ModelRequest | None = None) -> ModelE
 def error(status: int, message: str = "no", **fields: str) -> Reply:
     """Return an error response as OpenAI's server words it."""
     return Reply(status=status, body=orjson.dumps({"error": {"message": message, **fields}}))
+
+
+def received(body: bytes = b"{}") -> Received:
+    """Return a request as a fake server sees it."""
+    return Received(index=0, method="POST", path="/v1/chat/completions", head=b"", body=body)
