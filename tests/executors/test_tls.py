@@ -1,5 +1,6 @@
 """TLS and proxies on loopback, under certificates of the test's own."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+import uvloop
 
 from executors.errors import ConfigError, ConnectFault, ConnectTimeout, TransportFault
 from executors.models.fakes.acts import Close, Completion, Reply, Steps
@@ -247,3 +249,22 @@ def test_a_proxys_credentials_are_in_no_repr(monkeypatch: pytest.MonkeyPatch) ->
     assert b64encode(b"me:canary-pass").decode() not in repr(route)
     assert "canary-pass" not in repr(route)
     assert route.shown == "the proxy proxy.example:80"
+
+
+# ---------------------------------------------------------------- another loop
+def test_tls_and_tunnels_work_on_uvloop(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with FakeServer() as server, tls_front(server, authority.context(_FAR)) as front:
+            for context in (None, authority.context("127.0.0.1")):
+                async with proxy(front.port, context) as relay:
+                    scheme = "https" if context else "http"
+                    monkeypatch.setenv("HTTPS_PROXY", f"{scheme}://127.0.0.1:{relay.port}")
+                    async with opened(_SECURE) as model:
+                        for stream in (False, True):
+                            assert (await model.generate(ask(stream=stream))).text == "ok"
+                    assert relay.accepted == 1
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())

@@ -32,6 +32,8 @@ class EventSplitter:
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         """Pieces of a line that has not ended; joined once, so that a long line costs its length."""
+        self._held = 0
+        """Bytes in them."""
         self._fresh = True
         self._name = ""
         self._data: list[bytes] = []
@@ -41,12 +43,14 @@ class EventSplitter:
         end = chunk.rfind(b"\n")
         if end < 0:
             self._rest.append(chunk)
+            self._held += len(chunk)
         else:
             lines = b"".join((*self._rest, chunk[:end])).split(b"\n")
             self._rest = [chunk[end + 1 :]]
+            self._held = len(self._rest[0])
             yield from self._events(lines)
         if self._is_end():
-            self._rest = []
+            self._rest, self._held = [], 0
             yield from self._dispatch()
             yield ServerEvent(name="", data=END)
 
@@ -83,12 +87,7 @@ class EventSplitter:
 
     def _is_end(self) -> bool:
         """Whether what stands after the last line is the marker, whole."""
-        last = self._rest[-1] if self._rest else b""
-        return last.endswith(END[-1:]) and self._tail() in _END_LINES
-
-    def _tail(self) -> bytes:
-        """Return the unfinished line where it is short enough to be the marker."""
-        if sum(map(len, self._rest)) > len(_BOM) + len(_END_LINES[0]):
-            return b""
+        if not len(END) <= self._held <= len(_BOM) + len(_END_LINES[0]):
+            return False
         tail = b"".join(self._rest)
-        return tail.removeprefix(_BOM) if self._fresh else tail
+        return (tail.removeprefix(_BOM) if self._fresh else tail) in _END_LINES
