@@ -7,7 +7,7 @@ calls in flight are paid once, and each outcome is an event.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import anyio
@@ -29,9 +29,20 @@ from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_c
 from executors.tokens import TokenCounter, estimate, estimate_request
 from executors.usage import Usage
 
-__all__ = ["Answer", "Calls", "call_key"]
+__all__ = ["Answer", "Calls", "Foreseen", "call_key"]
 
 _ROOT = NodeId("root")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a call would be, found without making it."""
+
+    key: ContentKey
+    prompt: int
+    """Tokens, as the run counts them."""
+    filed: bool
+    """The journal holds its answer, so that it would cost nothing."""
 
 
 class Calls:
@@ -109,11 +120,9 @@ class Calls:
     async def _lead(
         self, model: Model, request: ModelRequest, key: ContentKey, log: CallLog
     ) -> Answer:
-        prompt = estimate_request(request, self._count)
         endpoint = self.endpoint(model)
         try:
-            check_window(model, request, prompt, exact=self._count is not estimate)
-            endpoint.check(prompt + request.max_tokens)
+            prompt = self._checked(model, request, endpoint)
         except ModelError as error:
             error.attempts = 0
             log.refused(error)
@@ -143,6 +152,23 @@ class Calls:
         finally:  # it is paid, also where somebody stops waiting for the disk
             log.finished(answer, self.clock.monotonic() - started)
         return answer
+
+    def foresee(self, model: Model, request: ModelRequest, *, ordinal: int = 0) -> Foreseen:
+        """Return what `ask` would do with a request, without asking.
+
+        Raises:
+            ModelError: it would be refused before it leaves.
+        """
+        key = call_key(model.info, request, ordinal)
+        prompt = self._checked(model, request, self.endpoint(model))
+        return Foreseen(key=key, prompt=prompt, filed=self.journal.find(key) is not None)
+
+    def _checked(self, model: Model, request: ModelRequest, endpoint: Endpoint) -> int:
+        """Return the tokens of a prompt; refuse what can never be answered."""
+        prompt = estimate_request(request, self._count)
+        check_window(model, request, prompt, exact=self._count is not estimate)
+        endpoint.check(prompt + request.max_tokens)
+        return prompt
 
     def void(self, answer: Answer, why: str) -> None:
         """Take back an answer that turned out to be of no use: the next session asks again."""

@@ -24,8 +24,12 @@ def estimate(text: str) -> int:
 
 
 def estimate_request(request: ModelRequest, count: TokenCounter = estimate) -> int:
-    """Return the estimated tokens of the prompt, without the output reserve."""
-    return sum([count(message.content) + _MESSAGE_OVERHEAD for message in request.messages])
+    """Return the estimated tokens of the prompt, without the output reserve.
+
+    A response schema counts: servers that hold a reply to one show it to the model.
+    """
+    schema = 0 if request.schema is None else count(request.schema.canonical)
+    return schema + sum([count(m.content) + _MESSAGE_OVERHEAD for m in request.messages])
 
 
 def at_least(request: ModelRequest) -> int:

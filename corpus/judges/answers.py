@@ -94,6 +94,12 @@ class AnswerReader:
             found = self._schemas[count] = self._schema(_aliases(count))
         return found
 
+    def shortest(self, count: int) -> str:
+        """Return the shortest reply that answers for `count` items."""
+        word = min(self._words, key=len)
+        answer = {"answer": word, "quote": None} if self._quotes else word
+        return orjson.dumps(dict.fromkeys(_aliases(count), answer)).decode()
+
     def read(self, text: str, parts: Sequence[Part]) -> Answers:
         """Return what a finished reply says of the parts shown under the aliases 1 to n."""
         if (plain := self._plain(text, len(parts))) is not None:

@@ -9,8 +9,9 @@ from typing import Literal, Protocol
 from corpus.records import Part
 from corpus.verdicts import Verdict
 from executors.ids import ContentKey
+from executors.messages import ModelRequest
 
-__all__ = ["Judge", "JudgeInfo", "JudgeKind", "Window"]
+__all__ = ["Ask", "AskingJudge", "Judge", "JudgeInfo", "JudgeKind", "Window"]
 
 JudgeKind = Literal["chat", "logprob", "rule", "encoder"]
 
@@ -58,4 +59,23 @@ class Judge(Protocol):
             ModelError: no item could be judged; the scan makes each of them unresolved.
             Halted: a bound was reached.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request as a judge will send it, for who wants to know before it is paid for."""
+
+    request: ModelRequest
+    ordinal: int
+    """Of the sample; decides the call's key with the request."""
+    shortest: str
+    """The shortest reply that answers for each item."""
+
+
+class AskingJudge(Judge, Protocol):
+    """A judge that asks a model."""
+
+    def asks(self, window: Window) -> Sequence[Ask]:
+        """Return what the judge asks about a window where nothing goes wrong. Pure."""
         ...

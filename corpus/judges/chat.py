@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from corpus.criterion import Criterion
 from corpus.judges.answers import AnswerReader, Gap, Outcome
-from corpus.judges.base import JudgeInfo, Window
+from corpus.judges.base import Ask, JudgeInfo, Window
 from corpus.judges.notes import Notes
 from corpus.judges.order import in_place, shown_order
 from corpus.prompts import PROMPTS_VERSION, ask_message, judge_system, messages
@@ -108,6 +108,13 @@ class ChatJudge:
         """Constant for the life of the judge."""
         return self._info
 
+    def asks(self, window: Window) -> tuple[Ask]:
+        """Return the one request that asks about a whole window; see `AskingJudge.asks`."""
+        parts = [window.items[place] for place in shown_order(window)]
+        request = self._request(parts, self._tokens(len(parts)))
+        shortest = self._reader.shortest(len(parts))
+        return (Ask(request=request, ordinal=window.pass_index, shortest=shortest),)
+
     async def judge(self, window: Window) -> Sequence[Verdict]:
         """Return one verdict for each item; see `Judge.judge`."""
         order = shown_order(window)
@@ -197,14 +204,7 @@ class ChatJudge:
         ordinal: int,
         again: bool = False,
     ) -> list[Outcome]:
-        user = ask_message([part.text for part in parts], again=again)
-        structured = self._model.info.structured_output
-        request = _request(
-            messages=messages(self._system, user),
-            max_tokens=tokens,
-            temperature=self._temperature,
-            schema=self._reader.schema(len(parts)) if structured else None,
-        )
+        request = self._request(parts, tokens, again=again)
         answer = await self._calls.ask(
             self._model, request, role="judge", node=self._node, ordinal=ordinal
         )
@@ -214,6 +214,16 @@ class ChatJudge:
         if useless(isinstance(outcome, Gap) for outcome in outcomes):
             self._calls.void(answer, "no usable answer")
         return outcomes
+
+    def _request(self, parts: list[Part], tokens: int, *, again: bool = False) -> ModelRequest:
+        user = ask_message([part.text for part in parts], again=again)
+        structured = self._model.info.structured_output
+        return _request(
+            messages=messages(self._system, user),
+            max_tokens=tokens,
+            temperature=self._temperature,
+            schema=self._reader.schema(len(parts)) if structured else None,
+        )
 
     def _read(self, reply: ModelReply, parts: list[Part], notes: Notes) -> list[Outcome]:
         if (unclean := _ENDS[reply.stop]) is not None:

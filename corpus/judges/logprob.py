@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from typing import Final, assert_never
 
 from corpus.criterion import Criterion
-from corpus.judges.base import JudgeInfo, Window
+from corpus.judges.base import Ask, JudgeInfo, Window
 from corpus.judges.notes import Notes
 from corpus.judges.readout import Options, option_mass
 from corpus.prompts import PROMPTS_VERSION, messages, score_message, score_system
@@ -106,6 +106,14 @@ class LogprobJudge:
         """Constant for the life of the judge."""
         return self._info
 
+    def asks(self, window: Window) -> list[Ask]:
+        """Return one request for each item; see `AskingJudge.asks`."""
+        shortest = min(self._codes, key=len)
+        return [
+            Ask(request=self._request(part), ordinal=window.pass_index, shortest=shortest)
+            for part in window.items
+        ]
+
     async def judge(self, window: Window) -> Sequence[Verdict]:
         """Return one verdict for each item; see `Judge.judge`.
 
@@ -125,14 +133,8 @@ class LogprobJudge:
         return verdicts
 
     async def _ask(self, part: Part, pass_index: int, notes: Notes) -> Verdict:
-        request = ModelRequest(
-            messages=messages(self._system, score_message(part.text, self._codes)),
-            max_tokens=1,
-            temperature=_TEMPERATURE,
-            top_logprobs=_ALTERNATIVES,
-        )
         answer = await self._calls.ask(
-            self._model, request, role="judge", node=self._node, ordinal=pass_index
+            self._model, self._request(part), role="judge", node=self._node, ordinal=pass_index
         )
         verdict = self._read(answer.reply)
         if isinstance(verdict, Unresolved | Unsure):
@@ -140,6 +142,14 @@ class LogprobJudge:
         if isinstance(verdict, Unresolved):
             self._calls.void(answer, verdict.reason)
         return verdict
+
+    def _request(self, part: Part) -> ModelRequest:
+        return ModelRequest(
+            messages=messages(self._system, score_message(part.text, self._codes)),
+            max_tokens=1,
+            temperature=_TEMPERATURE,
+            top_logprobs=_ALTERNATIVES,
+        )
 
     def _failed(self, error: ModelError | Halted) -> Unresolved:
         if isinstance(error, Halted):

@@ -424,3 +424,19 @@ def test_other_spellings_are_no_alias(alias: str) -> None:
 @pytest.mark.parametrize("alias", [True, None, 1.0, ["1"], {"1": 1}])
 def test_other_values_are_no_alias(alias: object) -> None:
     assert place_of(alias, 8) is None
+
+
+async def test_what_a_judge_will_ask_is_known_before() -> None:
+    """The dry run counts these: same request, same sample, and a reply that would do."""
+    for quotes in (False, True):
+        bench = Bench(lambda _: "{}", repair=False, quotes=quotes)
+        shown = window(5, pass_index=1)
+        (asked,) = bench.judge.asks(shown)
+        assert bench.model.calls == 0
+        await bench.judge.judge(shown)
+        assert list(bench.model.requests) == [asked.request]
+        assert asked.ordinal == 1
+        read = AnswerReader(FIRE, quotes=quotes).read(asked.shortest, shown.items)
+        assert [said(outcome) for outcome in read.outcomes if not isinstance(outcome, Gap)] == (
+            ["no"] * 5
+        )

@@ -180,3 +180,13 @@ def test_what_cannot_be_read_is_refused_before_any_call() -> None:
         Bench([], question=many)
     with pytest.raises(ValidationError, match=r"floor=1\.5"):
         Bench([], floor=1.5)
+
+
+async def test_what_a_judge_will_ask_is_known_before() -> None:
+    bench = Bench(lambda _: scores(yes=0.9, no=0.1))
+    items = tuple(Part(ordinal=n, id=f"r{n}", text=f"text {n}") for n in range(3))
+    shown = Window(index=0, pass_index=0, items=items)
+    asked = [ask.request for ask in bench.judge.asks(shown)]
+    assert bench.model.calls == 0
+    await bench.judge.judge(shown)
+    assert list(bench.model.requests) == asked

@@ -7,9 +7,10 @@ from functools import partial
 import anyio
 import pytest
 
-from executors.calls import Answer
+from executors.calls import Answer, Foreseen
 from executors.errors import (
     AuthError,
+    ContextExceeded,
     Halted,
     IdleTimeout,
     ModelError,
@@ -20,7 +21,7 @@ from executors.events import CallFailed, Retried
 from executors.gate.allowance import Caps
 from executors.ids import ContentKey
 from executors.journal.records import Filed, NoJournal
-from executors.messages import ModelReply, ModelRequest
+from executors.messages import ModelReply, ModelRequest, ResponseSchema
 from tests.executors.asks import ask
 from tests.executors.benches import NOTHING, Bench, reply, reserve_of
 
@@ -230,3 +231,29 @@ async def test_an_events_message_holds_no_key() -> None:
         await bench.ask()
     (failed,) = [event for event in bench.events if isinstance(event, CallFailed)]
     assert failed.message == "bad key [secret]"
+
+
+# ---------------------------------------------------------------- foreseen
+async def test_a_call_is_foreseen_as_it_will_be_made() -> None:
+    bench = Bench()
+    request = ask(schema=ResponseSchema(name="answers", schema={"type": "object"}))
+    foreseen = bench.calls.foresee(bench.model, request, ordinal=3)
+    assert bench.model.calls == 0
+    assert bench.kinds() == []
+    answer = await bench.ask(request, ordinal=3)
+    assert foreseen == Foreseen(key=answer.key, prompt=reserve_of(request) - 16, filed=False)
+
+
+async def test_a_call_that_is_filed_is_foreseen_as_free() -> None:
+    class Remembers(NoJournal):
+        def find(self, key: ContentKey) -> Filed:
+            return Filed(reply=reply(), usd=None)
+
+    bench = Bench(journal=Remembers())
+    assert bench.calls.foresee(bench.model, ask()).filed
+
+
+async def test_a_call_that_would_be_refused_is_refused_when_foreseen() -> None:
+    bench = Bench(context_window=32)
+    with pytest.raises(ContextExceeded):
+        bench.calls.foresee(bench.model, ask("words " * 100))

@@ -30,6 +30,7 @@ from executors.models.fakes.acts import (
 from executors.models.fakes.server import FakeServer
 from executors.models.openai.model import STREAM_ABOVE, OpenAIModel
 from executors.models.openai.replies import read_reply
+from executors.tokens import estimate_request
 from executors.usage import Usage
 from tests.executors.asks import KEY, answer, ask, failure, model_at
 
@@ -369,3 +370,9 @@ async def test_an_error_in_a_plain_200_is_an_error() -> None:
 async def test_an_event_that_is_no_object_is_malformed(data: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
     assert type(await failure(Steps((head + data,)), ask(stream=True))) is MalformedReply
+
+
+async def test_a_fake_server_counts_a_prompt_as_its_caller_does() -> None:
+    request = ask('zwölf "Wörter"', schema=SCHEMA)
+    reply = await answer(Completion(text="yes"), request)
+    assert (reply.usage.input, reply.usage.output) == (estimate_request(request), 1)

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import orjson
+
+from executors.messages import Message, ModelRequest, ResponseSchema
+from executors.tokens import estimate, estimate_request
 
 __all__ = [
     "Act",
@@ -82,7 +85,7 @@ class Completion:
     text: str | None = "ok"
     finish: str | None = "stop"
     usage: Mapping[str, object] | Literal["counted"] | None = "counted"
-    """ "counted" makes up a plausible count; None sends no usage."""
+    """ "counted" is what `executors.tokens.estimate` makes of both sides; None sends no usage."""
     model: str = "fake"
     reasoning: str | None = None
     refusal: str | None = None
@@ -248,12 +251,26 @@ def _completion(act: Completion, received: Received) -> Steps:
 def _usage(act: Completion, received: Received) -> Mapping[str, object] | None:
     if act.usage != "counted":
         return act.usage
-    prompt, output = len(received.body) // 3 + 1, len(act.text or "") // 3 + 1
+    prompt, output = _prompt_tokens(received), max(1, estimate(act.text or ""))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": output,
         "total_tokens": prompt + output,
     }
+
+
+def _prompt_tokens(received: Received) -> int:
+    """Count a prompt as the estimate of its caller counts it, message by message."""
+    body = cast("dict[str, Any]", received.json)
+    try:
+        messages = tuple(
+            Message(role=m["role"], content=m["content"]) for m in body.get("messages", ())
+        )
+        held_to = body.get("response_format", {}).get("json_schema")
+        schema = held_to and ResponseSchema(name=held_to["name"], schema=held_to["schema"])
+        return estimate_request(ModelRequest(messages=messages, max_tokens=1, schema=schema))
+    except (AttributeError, KeyError, TypeError):  # another kind of request, or none at all
+        return len(received.body) // 3 + 1
 
 
 def _document(act: Completion, received: Received) -> Mapping[str, object]:
