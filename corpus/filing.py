@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,12 @@ from corpus.agenda import Agenda, Ordinals
 from corpus.judges.base import Window
 from corpus.ledger import Ledger
 from corpus.repeats import Digests, Lookup
-from corpus.spool import Spool
 from corpus.verdicts import Verdict
 from executors.ids import ContentKey, content_key
 from executors.journal.records import Journal
 from executors.replies import JsonValue
 
-__all__ = ["Filing", "verdict_scope"]
+__all__ = ["Digested", "Filing", "verdict_scope"]
 
 _BATCH: Final = 8_192
 
@@ -32,6 +31,15 @@ _BATCH: Final = 8_192
 def verdict_scope(criterion: ContentKey, judge: ContentKey, pass_index: int) -> ContentKey:
     """Return what a record's digest is filed under."""
     return content_key("verdict", criterion, judge, str(pass_index))
+
+
+class Digested(Protocol):
+    """What verdicts are filed by: the spool, or anything that knows the digests of its texts."""
+
+    @property
+    def digests(self) -> Digests:
+        """16 bytes a record, by ordinal."""
+        ...
 
 
 class Filing:
@@ -45,7 +53,7 @@ class Filing:
     def __init__(
         self,
         journal: Journal,
-        spool: Spool,
+        spool: Digested,
         ledger: Ledger,
         todo: Ordinals,
         *,

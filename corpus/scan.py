@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.agenda import Agenda
+from corpus.agenda import Agenda, Block
 from corpus.events import WindowFinished
 from corpus.filing import Filing
 from corpus.judges.base import Judge, Window
@@ -18,7 +18,7 @@ from corpus.patience import Patience
 from corpus.reasons import Reasons
 from corpus.spool import Spool
 from corpus.verdicts import Unresolved, Verdict
-from corpus.windows import Cut, windows
+from corpus.windows import Cut, Readable, windows
 from executors.clock import Clock
 from executors.engine.local import Done, Failed, Result, pull
 from executors.engine.stop import Stop
@@ -26,7 +26,7 @@ from executors.errors import Halted, InternalError, RlmError, UsageError
 from executors.events import Emit
 from executors.ids import NodeId, child_of
 
-__all__ = ["Scan", "Span", "distinct", "scan"]
+__all__ = ["Scan", "Span", "distinct", "judge_blocks", "name_of_pass", "scan"]
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
@@ -79,24 +79,70 @@ async def scan(
     patience, reasons = Patience(plan.cap), Reasons()
     for pass_index in range(plan.passes):
         here = child_of(node, pass_index)
-        done = None if filing is None else filing.done[pass_index]
-        source = (
-            window
-            for block in plan.agenda.blocks(pass_index, items=plan.cut.items)
-            for window in windows(spool, block, plan.cut, done=done)
+        with span(here, name_of_pass(pass_index, plan.passes)):
+            await judge_blocks(
+                spool,
+                plan.agenda.blocks(pass_index, items=plan.cut.items),
+                judge,
+                ledger,
+                cut=plan.cut,
+                cap=plan.cap,
+                node=here,
+                emit=emit,
+                clock=clock,
+                patience=patience,
+                reasons=reasons,
+                filing=filing,
+                stop=stop,
+            )
+
+
+def name_of_pass(pass_index: int, passes: int) -> str:
+    """Return what a pass is called, from 1."""
+    return f"pass {pass_index + 1} of {passes}"
+
+
+async def judge_blocks(
+    source: Readable,
+    blocks: Iterable[Block],
+    judge: Judge,
+    ledger: Ledger,
+    *,
+    cut: Cut,
+    cap: int,
+    node: NodeId,
+    emit: Emit,
+    clock: Clock,
+    patience: Patience,
+    reasons: Reasons,
+    filing: Filing | None,
+    stop: Stop | None = None,
+) -> None:
+    """Judge the windows of some blocks; for the rest see `scan`, which does so for each pass.
+
+    Args:
+        cap: windows in flight.
+        node: the pass.
+    """
+    done = None if filing is None else filing.done
+    cut_windows = (
+        window
+        for block in blocks
+        for window in windows(
+            source, block, cut, done=None if done is None else done[block.pass_index]
         )
-        settle = _Settle(
-            ledger,
-            node=here,
-            emit=emit,
-            clock=clock,
-            patience=patience,
-            reasons=reasons,
-            free=judge.info.kind == "rule",
-            filing=filing,
-        )
-        with span(here, f"pass {pass_index + 1} of {plan.passes}"):
-            await pull(source, judge.judge, cap=plan.cap, settle=settle, stop=stop)
+    )
+    settle = _Settle(
+        ledger,
+        node=node,
+        emit=emit,
+        clock=clock,
+        patience=patience,
+        reasons=reasons,
+        free=judge.info.kind == "rule",
+        filing=filing,
+    )
+    await pull(cut_windows, judge.judge, cap=cap, settle=settle, stop=stop)
 
 
 def _no_span(_node: NodeId, _name: str) -> AbstractContextManager[object]:
