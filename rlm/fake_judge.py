@@ -14,6 +14,7 @@ import orjson
 
 from corpus.prompts import read_items
 from executors.errors import ServerFault, ValidationError
+from executors.makers import maker
 from executors.messages import Message, ModelReply, ModelRequest, StopReason
 from executors.models.fakes.acts import Act, Completion, Received, Reply
 from executors.models.fakes.scripted import Turn
@@ -53,6 +54,7 @@ Faults = Callable[[int], Fault | None]
 
 _REFUSAL: Final = "I cannot help with that."
 _OTHER: Final = "ok"
+_model_reply, _usage = maker(ModelReply), maker(Usage)
 
 
 def judge_script(decide: Decide, faults: Faults | None = None) -> Callable[[ModelRequest], Turn]:
@@ -64,11 +66,11 @@ def judge_script(decide: Decide, faults: Faults | None = None) -> Callable[[Mode
         if fault == "fail":
             return ServerFault("the scripted model failed, as told")
         text, stop = _reply(request, decide, fault)
-        prompt = sum(len(message.content) for message in request.messages)
-        return ModelReply(
+        prompt = sum([len(message.content) for message in request.messages])
+        return _model_reply(
             text=text,
             stop=stop,
-            usage=Usage(input=prompt // 3 + 1, output=len(text) // 3 + 1),
+            usage=_usage(input=prompt // 3 + 1, output=len(text) // 3 + 1),
             temperature=request.temperature,
         )
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from tests.bench.row import Row
 
-__all__ = ["rows"]
+__all__ = ["rows", "short_records"]
 
+_ROOT = Path(__file__).resolve().parents[2]
 _RULE = """
 import sys, time, rlm
 started = time.perf_counter()
@@ -23,8 +24,25 @@ peak = next(l for l in open("/proc/self/status") if l.startswith("VmHWM"))
 print(outcome.result.count, seconds, int(peak.split()[1]) / 1024)
 """
 
+_SCAN = """
+import sys, rlm
+from rlm.testing import ScriptedModel, judge_script
 
-def _short_records(path: Path, count: int) -> int:
+def now():
+    lines = open("/proc/self/status").read()
+    return [int(lines.split(name)[1].split()[0]) / 1024 for name in ("VmRSS:", "VmHWM:")]
+
+def count(path, run):
+    model = ScriptedModel(judge_script(lambda text: "fire" in text))
+    return rlm.count_sync("fire?", path, model=model, concurrency=64, run=run).result.count
+
+count(sys.argv[1], sys.argv[3])
+before = now()[0]
+print(count(sys.argv[2], sys.argv[4]), now()[1] - before)
+"""
+
+
+def short_records(path: Path, count: int) -> int:
     """Write a JSONL of short records; every seventh one mentions fire. Returns how many do."""
     with path.open("w", encoding="utf-8") as file:
         for n in range(count):
@@ -36,7 +54,7 @@ def _short_records(path: Path, count: int) -> int:
 
 def _million(folder: Path) -> list[Row]:
     path = folder / "million.jsonl"
-    true = _short_records(path, 1_000_000)
+    true = short_records(path, 1_000_000)
     started = time.perf_counter()
     with path.open("rb") as file:
         seen = sum(b"fire" in json.loads(line)["text"].encode() for line in file)
@@ -69,6 +87,28 @@ def _million(folder: Path) -> list[Row]:
     ]
 
 
+def _memory(folder: Path) -> list[Row]:
+    """Growth over a process that counted a few records before, so that all its code is loaded."""
+    few, many = folder / "few.jsonl", folder / "many.jsonl"
+    short_records(few, 1_000)
+    true = short_records(many, 200_000)
+    files = [str(folder / name) for name in (few.name, many.name, "few-run", "many-run")]
+    command = [sys.executable, "-c", _SCAN, *files]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=_ROOT)
+    count, growth = done.stdout.split()
+    if int(count) != true:
+        raise AssertionError(f"counted {count} of {true}")
+    return [
+        Row(
+            name="200,000 records, chat judge, 2 passes, 64 in flight: growth of memory",
+            ours=float(growth),
+            unit="MB",
+            bar=60,
+            note="peak of the whole count over what the process had with all code loaded",
+        )
+    ]
+
+
 async def _floor(windows: int, cap: int, latency: float) -> None:
     """Do the same number of waits with the same number in flight, and nothing else."""
     pending = iter(range(windows))
@@ -87,8 +127,9 @@ def _scripted(folder: Path) -> list[Row]:
     import rlm
     from rlm.testing import ScriptedModel, judge_script
 
+    rlm.count_sync  # noqa: B018 - loads what counts: `make bench ARGS=start` has rows for that
     path = folder / "hundred-thousand.jsonl"
-    true = _short_records(path, 100_000)
+    true = short_records(path, 100_000)
     latency, cap = 0.005, 64
     script = judge_script(lambda text: "fire" in text)
     started = time.perf_counter()
@@ -123,4 +164,4 @@ def rows() -> list[Row]:
     """Measure whole counts."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        return [*_million(folder), *_scripted(folder)]
+        return [*_million(folder), *_scripted(folder), *_memory(folder)]

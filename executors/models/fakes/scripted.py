@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import anyio.lowlevel
 
 from executors.clock import Clock, SystemClock
+from executors.makers import maker
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
 from executors.usage import Usage
@@ -21,6 +22,7 @@ ModelScript = Callable[[ModelRequest], Turn] | Iterable[Turn] | str
 
 # Requests that are kept to look at; the count goes on.
 _KEPT = 1_000
+_reply, _usage = maker(ModelReply), maker(Usage)
 
 
 class ScriptExhausted(AssertionError):
@@ -106,10 +108,10 @@ def _as_reply(turn: Turn, request: ModelRequest) -> ModelReply:
         raise turn
     if isinstance(turn, ModelReply):
         return turn
-    prompt = sum(len(message.content) for message in request.messages)
-    return ModelReply(
+    prompt = sum([len(message.content) for message in request.messages])
+    return _reply(
         text=turn,
         stop="end",
-        usage=Usage(input=prompt // 3 + 1, output=len(turn) // 3 + 1),
+        usage=_usage(input=prompt // 3 + 1, output=len(turn) // 3 + 1),
         temperature=request.temperature,
     )
