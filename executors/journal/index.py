@@ -75,6 +75,12 @@ class _Stale(Exception):
 class Index:
     """The index of a run's earlier sessions.
 
+    Attributes:
+        calls: clean answers that can be found.
+        lost: intents that nothing followed.
+        spent: what the sessions drew, with what is lost at its worst case.
+        warnings: what was amiss, for people.
+
     Args:
         path: the file.
         segments: the segments there are, the oldest first.
@@ -86,9 +92,11 @@ class Index:
     def __init__(self, path: Path, segments: list[SegmentFile]) -> None:
         self.path = path
         self.warnings: list[str] = []
+        self._paths: dict[int, Path] = {}
+        self.calls = 0
+        self.lost: tuple[Lost, ...] = ()
+        self.spent = Spent()
         self._file = self._opened(segments)
-        self._paths = self._segment_paths(segments)
-        self.calls = self._count("calls")
 
     def place(self, key: ContentKey) -> Place | None:
         """Return where the last clean answer to a call stands."""
@@ -98,8 +106,8 @@ class Index:
             ).fetchone()
         if row is None:
             return None
-        segment, begin, length = cast("tuple[int, int, int]", row)
-        return Place(self._paths[segment], begin, length)
+        number, begin, length = cast("tuple[int, int, int]", row)
+        return Place(self._paths[number], begin, length)
 
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:
         """Yield the notes of a scope; may be read in any thread."""
@@ -114,26 +122,6 @@ class Index:
                     yield key, cast("JsonValue", decode(value))
         finally:
             file.close()
-
-    def lost(self) -> Iterator[Lost]:
-        """Yield the intents that nothing followed."""
-        for key, tokens, usd, times in self._file.execute(
-            "SELECT key, tokens, usd, times FROM intents ORDER BY segment, key"
-        ):
-            known = None if usd is None else Decimal(usd)
-            for _ in range(times):
-                yield Lost(key=ContentKey(key.hex()), tokens=tokens, usd=known)
-
-    def spent(self) -> Spent:
-        """Return what the earlier sessions drew, with what is lost at its worst case."""
-        calls, tokens, usd, _, _ = self._totals()
-        lost = list(self.lost())
-        return Spent(
-            calls=calls + len(lost),
-            tokens=tokens + sum(one.tokens for one in lost),
-            usd=Decimal(usd) + sum((one.usd or Decimal(0) for one in lost), Decimal(0)),
-            lost=len(lost),
-        )
 
     def close(self) -> None:
         """Close the file."""
@@ -164,12 +152,15 @@ class Index:
     def _updated(self, segments: list[SegmentFile]) -> sqlite3.Connection:
         file = _connect(self.path)
         try:
-            _prepare(file)
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute("PRAGMA synchronous = OFF")  # what a crash damages is made again
             file.execute(f"PRAGMA cache_size = -{_BUILDING}")
             with _transaction(file):
+                _prepare(file)
                 self._update(file, segments)
             file.execute(f"PRAGMA cache_size = -{_READING}")
             file.execute("PRAGMA shrink_memory")
+            self._load(file, segments)
             return file
         except BaseException:
             file.close()
@@ -217,18 +208,20 @@ class Index:
                 f"{unknown - before[1]} line(s) of the journal are of a newer version and not used"
             )
 
-    def _segment_paths(self, segments: list[SegmentFile]) -> dict[int, Path]:
+    def _load(self, file: sqlite3.Connection, segments: list[SegmentFile]) -> None:
+        """Read what a session asks for at its beginning."""
         paths = {segment.path.name: segment.path for segment in segments}
-        rows = self._file.execute("SELECT id, name FROM segments")
-        return {number: paths[name] for number, name in rows}
-
-    def _count(self, table: str) -> int:
-        row = self._file.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - ours
-        return cast("int", row[0])
-
-    def _totals(self) -> tuple[int, int, str, int, int]:
-        row = self._file.execute("SELECT calls, tokens, usd, bad, unknown FROM totals").fetchone()
-        return cast("tuple[int, int, str, int, int]", row)
+        rows = file.execute("SELECT id, name FROM segments")
+        self._paths = {number: paths[name] for number, name in rows}
+        self.calls = cast("int", file.execute("SELECT count(*) FROM calls").fetchone()[0])
+        lost = self.lost = tuple(_lost(file))
+        calls, tokens, usd = file.execute("SELECT calls, tokens, usd FROM totals").fetchone()
+        self.spent = Spent(
+            calls=calls + len(lost),
+            tokens=tokens + sum(one.tokens for one in lost),
+            usd=Decimal(usd) + sum((one.usd or Decimal(0) for one in lost), Decimal(0)),
+            lost=len(lost),
+        )
 
     @contextmanager
     def _reading(self) -> Generator[None]:
@@ -239,6 +232,15 @@ class Index:
             raise DiskFault(
                 f"the index of the run cannot be read any more: {error}", where=str(self.path)
             ) from error
+
+
+def _lost(file: sqlite3.Connection) -> Iterator[Lost]:
+    for key, tokens, usd, times in file.execute(
+        "SELECT key, tokens, usd, times FROM intents ORDER BY segment, key"
+    ):
+        known = None if usd is None else Decimal(usd)
+        for _ in range(times):
+            yield Lost(key=ContentKey(key.hex()), tokens=tokens, usd=known)
 
 
 def drop_index(path: Path) -> None:
@@ -257,8 +259,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _prepare(file: sqlite3.Connection) -> None:
     """Make the tables of a new file; refuse one that is not whole, or not ours."""
-    file.execute("PRAGMA journal_mode = WAL")
-    file.execute("PRAGMA synchronous = OFF")  # what a crash damages is made again
     application = file.execute("PRAGMA application_id").fetchone()[0]
     version = file.execute("PRAGMA user_version").fetchone()[0]
     if (application, version) == (_APPLICATION, _VERSION):
@@ -270,11 +270,10 @@ def _prepare(file: sqlite3.Connection) -> None:
         raise _Stale(f"it is of version {version}, and this is {_VERSION}")
     if application or file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise _Stale("it is a file of another program")
-    with _transaction(file):
-        for statement in _SCHEMA.split(";"):
-            file.execute(statement)
-        file.execute(f"PRAGMA application_id = {_APPLICATION}")
-        file.execute(f"PRAGMA user_version = {_VERSION}")
+    for statement in _SCHEMA.split(";"):
+        file.execute(statement)
+    file.execute(f"PRAGMA application_id = {_APPLICATION}")
+    file.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 @contextmanager

@@ -56,8 +56,8 @@ class RunJournal:
         self._has_calls = index is not None and index.calls > 0
         self._own: dict[bytes, int | None] = {}
         self._writing: set[Future[str]] = set()
-        self.spent = Spent() if index is None else index.spent()
-        self.lost: tuple[Lost, ...] = () if index is None else tuple(index.lost())
+        self.spent = Spent() if index is None else index.spent
+        self.lost: tuple[Lost, ...] = () if index is None else index.lost
         self.warnings: tuple[str, ...] = () if index is None else tuple(index.warnings)
 
     @classmethod
