@@ -213,8 +213,9 @@ async def test_a_kept_connection_that_dies_before_a_reply_is_reported_as_that() 
 async def test_bytes_that_nobody_asked_for_end_a_connection() -> None:
     """A second reply to one request would be taken for the answer to the next one."""
     wrong = _SIZED.replace(b'"ok"', b'"no"')
-    for steps in (Steps((_SIZED + wrong,)), Steps((_SIZED, 0.01, wrong))):
-        async with FakeServer(steps) as server:
+    every = ((_SIZED + wrong,), (_SIZED, 0.01, wrong), (_SIZED, 0.01, b"\r\n"))
+    for steps in every:
+        async with FakeServer(Steps(steps)) as server:
             model = model_at(server)
             for _ in range(2):
                 assert (await model.generate(ask())).text == "ok"

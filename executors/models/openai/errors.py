@@ -202,7 +202,7 @@ def _finite(text: str | None) -> float | None:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return cast(Mapping[str, object], value) if isinstance(value, dict) else {}
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _string(value: object) -> str:

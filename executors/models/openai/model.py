@@ -147,11 +147,16 @@ class OpenAIModel:
         stream = request.stream or request.max_tokens > STREAM_ABOVE
         body = encode(self._info.name, request, dialect, stream=stream, where=self._where)
         temperature = request.temperature if dialect.temperature else None
+        if stream:
+            return await self._listen(body, temperature)
+        reply = await self._wire.post(body, self._with_key(_JSON_HEADERS))
+        assert reply is not None
+        return self._read(reply, temperature)
+
+    async def _listen(self, body: bytes, temperature: float | None) -> ModelReply:
         fold = StreamFold(where=self._where, temperature=temperature)
         try:
-            reply = await self._wire.post(
-                body, self._headers(stream), fold.feed if stream else None
-            )
+            reply = await self._wire.post(body, self._with_key(_STREAM_HEADERS), fold.feed)
         except TransportFault:
             # The answer had ended; what broke, or never came, is the end of the stream alone.
             if (ended := fold.reply()) is None:
@@ -181,8 +186,7 @@ class OpenAIModel:
         if part in _LOSSES:
             self._warn(f"{self._where} takes no {_LOSSES[part]}")
 
-    def _headers(self, stream: bool) -> dict[str, str]:
-        headers = _STREAM_HEADERS if stream else _JSON_HEADERS
+    def _with_key(self, headers: dict[str, str]) -> dict[str, str]:
         if self._key:
             return {**headers, "authorization": f"Bearer {self._key.reveal()}"}
         return headers

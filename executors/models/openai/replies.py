@@ -13,6 +13,7 @@ from typing import NoReturn, cast
 import orjson
 
 from executors.errors import MalformedReply
+from executors.makers import maker
 from executors.messages import ModelReply, StopReason, TokenLogprob
 from executors.models.openai.errors import clipped, error_of_event
 from executors.models.wire.reading import Heard
@@ -21,6 +22,9 @@ from executors.usage import Usage
 
 __all__ = ["StreamFold", "read_reply", "read_usage"]
 
+# A reply a call: each of these is made by the thousand a second.
+_make_reply = maker(ModelReply)
+_make_usage = maker(Usage)
 _STOPS: Mapping[str, StopReason] = {
     "stop": "end",
     "length": "max_tokens",
@@ -133,11 +137,14 @@ def read_usage(value: object) -> Usage:
     """Return four disjoint tiers; the prompt count of this protocol contains the cached tokens."""
     usage = _mapping(value)
     prompt = _count(usage.get("prompt_tokens"))
-    cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    details = usage.get("prompt_tokens_details")
+    cached = None if details is None else _count(_mapping(details).get("cached_tokens"))
     if prompt is not None and cached is not None and cached > prompt:
         cached = None  # nonsense; all of it at the full price is the safe reading
     fresh = prompt if prompt is None else prompt - (cached or 0)
-    return Usage(input=fresh, cache_read=cached, output=_count(usage.get("completion_tokens")))
+    return _make_usage(
+        input=fresh, cache_read=cached, output=_count(usage.get("completion_tokens"))
+    )
 
 
 def _reply(
@@ -155,7 +162,7 @@ def _reply(
     stop: StopReason = _STOPS.get(raw, "other") if raw is not None else "other"
     if refusal and stop == "end":
         stop = "refusal"
-    return ModelReply(
+    return _make_reply(
         text=_joined(text or refusal),
         stop=stop,
         stop_raw=raw,
@@ -176,7 +183,7 @@ def _object(body: bytes, where: str) -> Mapping[str, object]:
         raise _malformed("no JSON", body, where)
     if not isinstance(value, dict):
         raise _malformed("JSON that is no object", body, where)
-    return cast(Mapping[str, object], value)
+    return cast("Mapping[str, object]", value)
 
 
 def _with_halves(body: bytes) -> object:
@@ -214,17 +221,19 @@ def _malformed(what: str, body: bytes, where: str) -> MalformedReply:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return cast(Mapping[str, object], value) if isinstance(value, dict) else {}
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> Sequence[object]:
-    return cast(Sequence[object], value) if isinstance(value, list) else ()
+    return cast("Sequence[object]", value) if isinstance(value, list) else ()
 
 
 def _text(value: object) -> str:
     """Return a text, whatever form it has: a string, parts of text, or nothing."""
     if isinstance(value, str):
         return value
+    if value is None:
+        return ""
     parts = (_mapping(part).get("text") for part in _list(value))
     return "".join(part for part in parts if isinstance(part, str))
 
@@ -235,6 +244,8 @@ def _reasoning(message: Mapping[str, object]) -> str | None:
 
 def _count(value: object) -> int | None:
     """Return a count of tokens; None for what is none, a negative one included."""
+    if type(value) is int:
+        return value if value >= 0 else None
     if isinstance(value, str):
         try:
             value = int(value)
@@ -244,10 +255,12 @@ def _count(value: object) -> int | None:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return None
-    return value
+    return int(value)
 
 
 def _logprobs(value: object) -> tuple[TokenLogprob, ...] | None:
+    if value is None:
+        return None
     content = _mapping(value).get("content")
     if not isinstance(content, list):
         return None
