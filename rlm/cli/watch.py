@@ -13,8 +13,7 @@ from executors.clock import Clock, SystemClock
 from executors.events import CallFailed, CallFinished, Event, Retried, Warned
 from executors.gate.allowance import Caps
 from rlm.events import NodeFinished, NodeStarted, RunStarted
-from rlm.render.progress import Progress, duration
-from rlm.render.safe import plain
+from rlm.render.progress import Progress, duration, say
 from rlm.render.text import times
 
 __all__ = ["Watch", "bounds_of"]
@@ -87,12 +86,8 @@ class Watch:
                 pass
 
     def say(self, message: str) -> None:
-        """Write one line, above a live display if there is one."""
-        if self._progress is not None:
-            self._progress.say(message)
-        else:
-            self._stream.write(f"{plain(message)}\n")
-            self._stream.flush()
+        """Write one line, above a live display if there is one, be it another's."""
+        say(message, self._stream)
 
     async def ticking(self) -> None:
         """Let time show while nothing else happens; runs until cancelled."""

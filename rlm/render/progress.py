@@ -1,7 +1,8 @@
 """Progress: how far, how fast, how long still, what is unresolved and what it has cost.
 
 On a terminal one line is repainted; elsewhere a plain line is written every few seconds and one
-when all is done. Whoever runs the work reports numbers with `update` and runs `ticking` beside it,
+when all is done. A terminal has one bottom line: the first display has it, those that come beside
+or inside it write plain lines above. Whoever runs the work reports numbers with `update` and runs `ticking` beside it,
 so that a line comes out even while every call is slow.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -18,15 +19,16 @@ from executors.clock import Clock, SystemClock
 from rlm.render.lines import is_fancy
 from rlm.render.safe import plain
 
-__all__ = ["Progress", "Standing", "describe", "duration"]
+__all__ = ["Progress", "Standing", "describe", "duration", "say"]
 
 _LIVE_EVERY = 0.1
 _PLAIN_EVERY = 5.0
 _ERASE = "\r\x1b[2K"
 _WHAT_WIDTH = 100
 
-# The terminal has one bottom line: whoever comes second writes plain lines.
-_screen = Lock()
+# Held for each write, since runs may be shown from several threads; by one thread also within.
+_writing = RLock()
+_live: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,6 @@ class Progress:
         self._stream = stream
         self._clock = clock or SystemClock()
         self._wants_live = is_fancy(stream) if live is None else live
-        self._live = False
         self._standing = Standing()
         self._started = self._shown_at = self._clock.monotonic()
         self._shown = ""
@@ -77,7 +78,10 @@ class Progress:
         return self._standing
 
     def __enter__(self) -> Self:
-        self._live = self._wants_live and _screen.acquire(blocking=False)
+        global _live
+        with _writing:
+            if self._wants_live and _live is None:
+                _live = self
         self._started = self._shown_at = self._clock.monotonic()
         return self
 
@@ -87,10 +91,13 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._show(ended=True, broken=error is not None)
-        if self._live:
-            self._live = False
-            _screen.release()
+        global _live
+        with _writing:
+            try:
+                self._show(ended=True, broken=error is not None)
+            finally:
+                if _live is self:
+                    _live = None
 
     def update(self, standing: Standing) -> None:
         """Take new numbers; cheap enough to be called for every record."""
@@ -107,7 +114,7 @@ class Progress:
         """Show the numbers if it is time to."""
         now = self._clock.monotonic()
         # Plain lines stay: the longer a run takes, the fewer of them in the same time.
-        every = _LIVE_EVERY if self._live else max(_PLAIN_EVERY, (now - self._started) / 4)
+        every = _LIVE_EVERY if _live is self else max(_PLAIN_EVERY, (now - self._started) / 4)
         if now - self._shown_at >= every:
             self._show()
 
@@ -119,24 +126,46 @@ class Progress:
 
     def say(self, message: str) -> None:
         """Write a line of its own, above the live one."""
-        erase = _ERASE if self._live and self._shown else ""
-        self._stream.write(f"{erase}{plain(message)}\n{self._shown if self._live else ''}")
-        self._stream.flush()
+        say(message, self._stream)
+
+    def shows_on(self, stream: TextIO) -> bool:
+        """Whether a line that is written to a stream would run into this one."""
+        return stream is self._stream
+
+    def line_above(self, text: str) -> None:
+        """Write a line and paint the live one below it again."""
+        erase = _ERASE if self._shown else ""
+        self._stream.write(f"{erase}{text}\n{self._shown}")
 
     def _show(self, *, ended: bool = False, broken: bool = False) -> None:
-        self._shown_at = self._clock.monotonic()
-        seconds = self._shown_at - self._started
-        # One line has to hold the figures too: its first word, "judge" or "read", says enough.
-        what = self._what.partition(" ")[0] if self._live and not ended else self._what
-        text = describe(what, self._standing, seconds, ended=ended)
-        if broken:
-            text += ", stopped"
-        if self._live:
+        with _writing:
+            self._shown_at = self._clock.monotonic()
+            live = _live is self
+            # One line has to hold the figures too: its first word, "judge" or "read", says enough.
+            what = self._what.partition(" ")[0] if live and not ended else self._what
+            text = describe(what, self._standing, self._shown_at - self._started, ended=ended)
+            if broken:
+                text += ", stopped"
+            if not live:
+                _write_line(text, self._stream)
+                return
             self._shown = "" if ended else plain(text, _columns(self._stream) - 1)
             self._stream.write(_ERASE + (text + "\n" if ended else self._shown))
+            self._stream.flush()
+
+
+def say(message: str, stream: TextIO) -> None:
+    """Write a line, above the live one if the stream shows one."""
+    _write_line(plain(message), stream)
+
+
+def _write_line(text: str, stream: TextIO) -> None:
+    with _writing:
+        if _live is not None and _live.shows_on(stream):
+            _live.line_above(text)
         else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
+            stream.write(text + "\n")
+        stream.flush()
 
 
 def describe(what: str, standing: Standing, seconds: float, *, ended: bool = False) -> str:

@@ -1,6 +1,7 @@
 """Progress is heard in a pipe, repainted on a terminal, and always has a last word."""
 
 import io
+import threading
 from decimal import Decimal
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from executors.clock import VirtualClock
-from rlm.render.progress import Progress, Standing, describe, duration
+from rlm.render.progress import Progress, Standing, describe, duration, say
 
 
 def pipe() -> tuple[io.StringIO, VirtualClock]:
@@ -86,6 +87,7 @@ def test_a_long_name_leaves_room_for_the_figures() -> None:
     assert last.startswith(name)
 
 
+@pytest.mark.case("S54")
 def test_a_second_live_display_writes_plain_lines() -> None:
     first, second = io.StringIO(), io.StringIO()
     clock = VirtualClock()
@@ -98,6 +100,67 @@ def test_a_second_live_display_writes_plain_lines() -> None:
     with Progress("three", stream=second, clock=clock, live=True):
         pass
     assert "\x1b" in second.getvalue()
+
+
+@pytest.mark.case("S54")
+def test_displays_side_by_side_have_one_live_line_and_plain_ones_above_it() -> None:
+    stream, clock = pipe()
+    with Progress("judge one", stream=stream, clock=clock, live=True) as first:
+        clock.advance(1)
+        first.add(1)
+        with Progress("read two", stream=stream, clock=clock, live=True) as inner:
+            inner.say("from inside")
+        say("from a run without a display", stream)
+        clock.advance(1)
+        first.add(1)
+    assert stream.getvalue().replace("\r\x1b[2K", "<") == snapshot("""\
+<judge 1 records, 1.0/s, 0 unresolved<from inside
+judge 1 records, 1.0/s, 0 unresolved<read two, 0.0 s
+judge 1 records, 1.0/s, 0 unresolved<from a run without a display
+judge 1 records, 1.0/s, 0 unresolved<judge 2 records, 1.0/s, 0 unresolved<judge one 2 records, 1.0/s, 2.0 s, 0 unresolved
+""")
+
+
+@pytest.mark.case("S54")
+def test_displays_that_overlap_hand_the_live_line_on() -> None:
+    stream, clock = pipe()
+    first = Progress("one", stream=stream, clock=clock, live=True)
+    second = Progress("two", stream=stream, clock=clock, live=True)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with Progress("three", stream=stream, clock=clock, live=True) as third:
+        clock.advance(1)
+        third.add(1)
+        second.__exit__(None, None, None)
+    assert stream.getvalue().replace("\r\x1b[2K", "<") == snapshot("""\
+<one, 0.0 s
+<three 1 records, 1.0/s, 0 unresolved<two, 1.0 s
+three 1 records, 1.0/s, 0 unresolved<three 1 records, 1.0/s, 1.0 s, 0 unresolved
+""")
+
+
+@pytest.mark.case("S54")
+def test_displays_of_several_threads_never_write_into_each_others_lines() -> None:
+    stream = io.StringIO()
+
+    def run(name: str) -> None:
+        with Progress(name, stream=stream, live=True) as progress:
+            for n in range(300):
+                progress.say(f"{name} says {n}")
+                progress.update(Standing(done=n))
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("ab", "cd", "ef")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = [line.split("\r\x1b[2K")[-1] for line in stream.getvalue().split("\n")[:-1]]
+    said = [line for line in lines if "says" in line]
+    assert sorted(said) == sorted(
+        f"{name} says {n}" for name in ("ab", "cd", "ef") for n in range(300)
+    )
+    assert len(lines) == len(said) + 3
 
 
 @pytest.mark.parametrize(
