@@ -1,10 +1,10 @@
 """Rates in calls and tokens a minute, held by buckets that fill continuously. Pure: time is given.
 
-A burst is a second's worth, one call at least, and the rest of a minute's limit comes evenly over
-that minute: so no minute, wherever it begins, sees more than the limit. At the start there is one
-call in the bucket: a window of the server's that is shorter than a minute is not overdrawn either.
-An amount larger than a burst goes when the bucket is full, and its debt is waited out afterwards:
-then a minute may see more, by less than that amount.
+A bucket fills with 59 sixtieths of its limit and holds a tenth of a second's worth, one call at
+least, which is its burst: so no minute, wherever it begins, sees more than the limit, and hardly a
+second does where a server counts by seconds and a stall is caught up with. At the start there is
+one call in it. An amount larger than a burst goes when the bucket is full, and its debt is waited
+out afterwards: then a minute may see more, by less than that amount.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from executors.errors import ValidationError
 
 __all__ = ["Bucket", "Limits", "Meter"]
 
-_MINUTE = 60.0
+# Of a limit a minute: what fills a bucket in a second, and what it holds.
+_FILLED, _BURST = 59 / 60 / 60, 1 / 60 / 10
 # Sums of floats end a hair beside the whole; a wait for that hair might never end.
 _HAIR = 1e-9
 
@@ -129,13 +130,11 @@ class Meter:
 
 
 def _of_calls(rpm: float, now: float) -> Bucket:
-    burst = max(1.0, rpm / _MINUTE)
-    return Bucket((rpm - burst + 1.0) / _MINUTE, burst, now=now, level=1.0)
+    return Bucket(rpm * _FILLED, max(1.0, rpm * _BURST), now=now, level=1.0)
 
 
 def _of_tokens(tpm: float, now: float) -> Bucket:
-    burst = tpm / _MINUTE
-    return Bucket((tpm - burst) / _MINUTE, burst, now=now)
+    return Bucket(tpm * _FILLED, tpm * _BURST, now=now)
 
 
 def _went_on(old: Bucket | None, new: Bucket | None, now: float) -> Bucket | None:

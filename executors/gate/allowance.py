@@ -20,7 +20,7 @@ from typing import Protocol
 from executors.clock import Clock
 from executors.errors import Halted, ValidationError
 
-__all__ = ["Allowance", "Caps", "CapsAllowance", "Estimate", "Full", "Reservation"]
+__all__ = ["Allowance", "Caps", "CapsAllowance", "Drawn", "Estimate", "Full", "Reservation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,25 @@ class Reservation:
 
     estimate: Estimate
     open: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """What was used."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: Decimal = Decimal(0)
+
+    def __post_init__(self) -> None:
+        _check(min(self.calls, self.tokens), self.usd)
+
+    def __add__(self, other: Drawn) -> Drawn:
+        return Drawn(
+            calls=self.calls + other.calls,
+            tokens=self.tokens + other.tokens,
+            usd=self.usd + other.usd,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,28 +149,56 @@ class CapsAllowance:
             full = self._obstacle(estimate)
             if full is not None:
                 return full
-            self._held_calls += estimate.calls
-            self._held_tokens += estimate.tokens
-            self._held_usd += estimate.usd or 0
+            self._hold(estimate)
             return Reservation(estimate=estimate)
+
+    def grow(self, reservation: Reservation, more: Estimate) -> Full | None:
+        """Set more aside under a reservation that stands for many calls, or say why not."""
+        _check(more.tokens, more.usd)
+        with self._lock:
+            full = self._obstacle(more)
+            if full is None:
+                self._hold(more)
+                held = reservation.estimate
+                reservation.estimate = Estimate(
+                    calls=held.calls + more.calls,
+                    tokens=held.tokens + more.tokens,
+                    usd=(held.usd or Decimal(0)) + (more.usd or Decimal(0)),
+                )
+            return full
+
+    def draw(self, reservation: Reservation, drawn: Drawn) -> bool:
+        """Charge what was used of such a reservation; the rest stays set aside. True for an overrun."""
+        held = reservation.estimate
+        left = Estimate(
+            calls=max(0, held.calls - drawn.calls),
+            tokens=max(0, held.tokens - drawn.tokens),
+            usd=max(Decimal(0), (held.usd or Decimal(0)) - drawn.usd),
+        )
+        with self._lock:
+            self._let_go(reservation)
+            self._hold(left)
+            reservation.estimate, reservation.open = left, True
+            self._calls += drawn.calls
+            self._tokens += drawn.tokens
+            self._usd += drawn.usd
+            return self._overran(
+                tokens=drawn.tokens > held.tokens, usd=drawn.usd > (held.usd or Decimal(0))
+            )
 
     def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
         _check(tokens, usd)
-        estimate = reservation.estimate
+        held = reservation.estimate
         with self._lock:
             self._let_go(reservation)
-            used = estimate.tokens if tokens is None else tokens
-            paid = (estimate.usd or Decimal(0)) if usd is None else usd
-            self._calls += estimate.calls
+            self._calls += held.calls
+            used = held.tokens if tokens is None else tokens
+            paid = (held.usd or Decimal(0)) if usd is None else usd
             self._tokens += used
             self._usd += paid
-            over_tokens = used > estimate.tokens
-            over_usd = estimate.usd is not None and paid > estimate.usd
-            if over_tokens and self._tokens > self.caps.tokens:
-                self._overrun = self._halted("tokens", f"{self.caps.tokens:,}")
-            elif over_usd and self._usd > self.caps.usd:
-                self._overrun = self._halted("usd", f"{self.caps.usd}")
-            return over_tokens or over_usd
+            return self._overran(
+                tokens=used > held.tokens, usd=held.usd is not None and paid > held.usd
+            )
 
     def release(self, reservation: Reservation) -> None:
         with self._lock:
@@ -165,6 +212,24 @@ class CapsAllowance:
 
     def out_of_time(self) -> Halted:
         return self._halted("seconds", f"{self.caps.seconds:g} s")
+
+    @property
+    def drawn(self) -> Drawn:
+        """What was used until now, without what is set aside."""
+        with self._lock:
+            return Drawn(calls=self._calls, tokens=self._tokens, usd=self._usd)
+
+    def _overran(self, *, tokens: bool, usd: bool) -> bool:
+        if tokens and self._tokens > self.caps.tokens:
+            self._overrun = self._halted("tokens", f"{self.caps.tokens:,}")
+        elif usd and self._usd > self.caps.usd:
+            self._overrun = self._halted("usd", f"{self.caps.usd}")
+        return tokens or usd
+
+    def _hold(self, estimate: Estimate) -> None:
+        self._held_calls += estimate.calls
+        self._held_tokens += estimate.tokens
+        self._held_usd += estimate.usd or 0
 
     def _let_go(self, reservation: Reservation) -> None:
         if not reservation.open:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from executors.buckets import Limits
 from executors.calls import Answer, Calls
 from executors.clock import VirtualClock
 from executors.endpoint import RetryPolicy
@@ -40,6 +41,7 @@ class Bench:
         concurrency: int = 16,
         journal: NoJournal | None = None,
         context_window: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.clock = VirtualClock()
         self.model = ScriptedModel(
@@ -55,6 +57,7 @@ class Bench:
             prices=PriceTable({"scripted": PRICE}) if priced else None,
             concurrency=concurrency,
             journal=journal,
+            limits=limits,
         )
 
     async def ask(self, request: ModelRequest | None = None, *, ordinal: int = 0) -> Answer:
