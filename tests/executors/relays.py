@@ -40,6 +40,7 @@ class Relay:
     heads: list[bytes] = field(default_factory=list[bytes])
     """Requests that a proxy was sent."""
     accepted: int = 0
+    ended: int = 0
     protocols: list[str | None] = field(default_factory=list[str | None])
     """What was agreed on in each TLS handshake."""
 
@@ -68,6 +69,7 @@ async def serving(
         finally:
             writer.transport.abort()
             tasks.discard(task)
+            relay.ended += 1
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context, backlog=512)
     relay.port = server.sockets[0].getsockname()[1]

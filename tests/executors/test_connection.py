@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
 import pytest
@@ -20,8 +21,9 @@ from executors.errors import (
 )
 from executors.models.fakes.acts import Act, Close, Completion, Hold, Received, Reset, Steps, sse
 from executors.models.fakes.server import FakeServer
-from executors.models.wire.bounds import Bounds
+from executors.models.wire.bounds import Bounds, Faults
 from executors.models.wire.http import Wire
+from executors.models.wire.reading import _Undo
 from executors.models.wire.sockets import _race
 from tests.executors.asks import QUICK, ask, model_at
 
@@ -164,6 +166,19 @@ async def test_a_small_body_that_stands_for_a_large_one_is_cut_off() -> None:
         await model.aclose()
 
 
+def test_what_a_chunk_stands_for_is_read_in_pieces() -> None:
+    bomb = gzip.compress(b"x" * 10_000_000)
+    pieces = list(_Undo(Faults(Bounds(), "here")).feed(bomb))
+    assert sum(map(len, pieces)) == 10_000_000
+    assert max(map(len, pieces)) <= 256 * 1024
+
+
+async def test_an_encoding_that_nobody_asked_for_is_named() -> None:
+    raw = b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nhi"
+    error = await fault_of(Steps((raw,)))
+    assert error.what == "the body cannot be decoded: its encoding 'br' was not asked for"
+
+
 async def test_a_compressed_body_that_ends_too_early_is_none() -> None:
     half = gzip.compress(_BODY)[:-9]
     head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(half)
@@ -224,6 +239,36 @@ async def test_bytes_that_nobody_asked_for_end_a_connection() -> None:
             await model.aclose()
 
 
+async def test_a_reply_that_comes_before_its_request_was_written_ends_the_connection() -> None:
+    """The rest of the request would stand before the next one."""
+    accepted = 0
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
+        accepted += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
+        with suppress(ConnectionError):
+            await writer.drain()
+            await done.wait()
+        writer.transport.abort()
+
+    done = asyncio.Event()
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    wire = Wire(url, where="here", bounds=QUICK)
+    for _ in range(2):
+        reply = await wire.post(b"x" * 20_000_000, {})
+        assert reply is not None
+        assert reply.status == 413
+    assert accepted == 2
+    await wire.aclose()
+    done.set()
+    server.close()
+    await server.wait_closed()
+    await anyio.sleep(0.02)
+
+
 async def test_a_half_read_body_closes_its_connection() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"
     async with FakeServer(Steps((head, Hold()))) as server:
@@ -243,9 +288,9 @@ async def test_idle_connections_are_dropped_after_some_seconds(
         async with anyio.create_task_group() as group:
             for _ in range(5):
                 group.start_soon(model.generate, ask())
-        for _ in range(10):  # one after the other needs one connection: the last used is the next
+        for _ in range(20):  # one after the other needs one connection: the last used is the next
             await model.generate(ask())
-        await until(lambda: server.sockets == 1)
+        assert server.sockets == 1
         await until(lambda: server.sockets == 0)
         assert server.accepted == 5
         assert (await model.generate(ask())).text == "ok"

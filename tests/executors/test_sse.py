@@ -79,9 +79,10 @@ async def test_the_end_marker_needs_no_blank_line_and_no_end_of_its_own_line(
 
 
 def test_the_end_marker_also_ends_an_event_that_no_blank_line_ended() -> None:
-    splitter = EventSplitter()
-    assert [e.data for e in splitter.feed(b"data: 1\ndata: [DONE]")] == [b"1", b"[DONE]"]
-    assert list(splitter.close()) == []
+    for raw in (b"data: 1\ndata: [DONE]", b"data: 1\ndata: [DONE]\n"):
+        splitter = EventSplitter()
+        assert [e.data for e in splitter.feed(raw)] == [b"1", b"[DONE]"]
+        assert list(splitter.close()) == []
     assert [e.data for e in EventSplitter().feed(b"\xef\xbb\xbfdata: [DONE]")] == [b"[DONE]"]
 
 

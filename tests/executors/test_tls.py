@@ -210,6 +210,9 @@ async def test_a_proxy_that_never_answers_ends_at_the_connect_bound(
         async with opened(_SECURE, bounds=Bounds(connect=0.1)) as model:
             with pytest.raises(ConnectTimeout, match=r"within 0.1 s \(connect\)"):
                 await model.generate(ask())
+            with anyio.fail_after(5):
+                while not relay.ended:
+                    await anyio.sleep(0.005)
 
 
 async def test_a_proxys_own_refusal_of_a_plain_request_is_the_reply(

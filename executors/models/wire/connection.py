@@ -277,11 +277,18 @@ class Connection(asyncio.Protocol):
     def _give_back(self) -> None:
         self._deadline = _NEVER
         self._bodies = []
-        if self._reusable and self._transport is not None and not self._transport.is_closing():
+        if self._is_whole():
             self.idle_since = self._loop.time()
             self._owner.freed(self)
         else:
             self.abort()
+
+    def _is_whole(self) -> bool:
+        """Whether the next request may follow: a server may also answer before it has heard all."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return False
+        return self._reusable and not transport.get_write_buffer_size()
 
     # ------------------------------------------------------------ bounds
     def _expect(self, phase: Phase, seconds: float) -> None:

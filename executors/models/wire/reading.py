@@ -58,16 +58,14 @@ class Reading:
             MalformedReply: the body is in an encoding that was not asked for and is not known.
         """
         self._status, self._headers = status, headers
+        streams = self._feed is not None and status == 200
         for name, value in headers:
-            match name.lower():
-                case b"content-type":
-                    streams = self._feed is not None and status == 200
-                    if streams and value.lower().startswith(b"text/event-stream"):
-                        self._splitter = EventSplitter()
-                case b"content-encoding":  # we ask for none, so this is rare
-                    self._undo = self._undoing(value.strip().lower())
-                case _:
-                    pass
+            lowered = name.lower()
+            if lowered == b"content-encoding":  # we ask for none, so this is rare
+                self._undo = self._undoing(value.strip().lower())
+            elif streams and lowered == b"content-type":
+                if value.lower().startswith(b"text/event-stream"):
+                    self._splitter = EventSplitter()
 
     def take(self, chunk: bytes) -> Heard:
         """Take a chunk of the body as it was sent.
@@ -127,7 +125,8 @@ class Reading:
             return None
         if encoding in (b"gzip", b"x-gzip", b"deflate"):
             return _Undo(self._faults)
-        raise self._faults.undecodable(f"its encoding {encoding!r} was not asked for")
+        shown = encoding[:40].decode("latin-1")
+        raise self._faults.undecodable(f"its encoding {shown!r} was not asked for")
 
 
 class _Undo:
