@@ -78,6 +78,7 @@ class Ledger:
         }
         self._reason_of: NDArray[np.uint16] | None = None
         self._probability: NDArray[np.float32] | None = None
+        self._quote_ranks: dict[int, tuple[int, int, int]] = {}
         self._pending: dict[tuple[int, int], set[int]] = {}
         self.unresolved = 0
         """Verdicts so far that left an item unresolved, for progress."""
@@ -96,7 +97,7 @@ class Ledger:
         elif before != NONE:
             raise InternalError(f"{part.name!r} was judged twice in pass {pass_index}")
         row[part.ordinal] = code
-        self._note(part.ordinal, verdict)
+        self._note(part.ordinal, pass_index, verdict)
 
     def filed(self, part: Part, pass_index: int, verdict: Verdict) -> JsonValue:
         """Return what `restore` needs to know of a record that was judged just now.
@@ -133,7 +134,7 @@ class Ledger:
             self._give_reason(ordinal, code, reason)
         self._give_probability(ordinal, probability)
         if quote is not None:
-            self.quotes.setdefault(ordinal, quote)
+            self._give_quote(ordinal, pass_index, quote)
 
     def save(self, directory: Path) -> None:
         """Write what was judged into a directory, for `Ledger.load`."""
@@ -251,7 +252,7 @@ class Ledger:
             case _:
                 assert_never(verdict)
 
-    def _note(self, ordinal: int, verdict: Verdict) -> None:
+    def _note(self, ordinal: int, pass_index: int, verdict: Verdict) -> None:
         match verdict:
             case Unresolved():
                 self._give_reason(ordinal, UNRESOLVED, verdict.reason)
@@ -261,11 +262,18 @@ class Ledger:
             case Matched() | Chosen():
                 self._give_probability(ordinal, verdict.probability)
                 if verdict.quote is not None:
-                    self.quotes.setdefault(ordinal, verdict.quote)
+                    self._give_quote(ordinal, pass_index, verdict.quote)
             case NotMatched():
                 self._give_probability(ordinal, verdict.probability)
             case _:
                 assert_never(verdict)
+
+    def _give_quote(self, ordinal: int, pass_index: int, quote: Quote) -> None:
+        """Keep the first quote of the first pass that has one, whichever came first."""
+        rank = (pass_index, quote.start, quote.end)
+        if rank <= self._quote_ranks.get(ordinal, rank):
+            self._quote_ranks[ordinal] = rank
+            self.quotes[ordinal] = quote
 
     def _give_probability(self, ordinal: int, probability: float | None) -> None:
         if probability is None:

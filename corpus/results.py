@@ -26,7 +26,17 @@ from corpus.records import Record, RecordState
 from corpus.spool import Spool
 from corpus.verdicts import Quote
 
-__all__ = ["Ids", "Ranked", "Ranking", "Row", "Tally", "assemble", "ranked_by_probability", "tally"]
+__all__ = [
+    "Ids",
+    "Ranked",
+    "Ranking",
+    "Row",
+    "Tally",
+    "assemble",
+    "ranked_by_probability",
+    "state_of",
+    "tally",
+]
 
 _READ_AHEAD: Final = 1_024
 _STATES: Final[dict[int, RecordState]] = {
@@ -39,7 +49,8 @@ _STATES: Final[dict[int, RecordState]] = {
 }
 
 
-def _state(code: int) -> RecordState:
+def state_of(code: int) -> RecordState:
+    """Return the state that a final code stands for."""
     return "matched" if code >= FIRST_LABEL else _STATES[code]
 
 
@@ -167,11 +178,11 @@ class Tally:
             ordinal=ordinal,
             id=record.id,
             where=record.where,
-            state=_state(code),
+            state=state_of(code),
             label=label,
             probability=self.ledger.probability(judged),
             reason=self.reason(ordinal),
-            quote=self.ledger.quotes.get(judged) if _state(code) == "matched" else None,
+            quote=self.ledger.quotes.get(judged) if state_of(code) == "matched" else None,
         )
 
     def reason(self, ordinal: int) -> str:

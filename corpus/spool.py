@@ -244,6 +244,16 @@ class Spool:
         """What `digest` returns, of all records; a view of the file."""
         return self._texts
 
+    @property
+    def id_digests(self) -> Digests:
+        """The 16 bytes that identify a record's id, of all records; a view of the file."""
+        return self._ids
+
+    @property
+    def by_id(self) -> Ordinals:
+        """All ordinals, in the order of their ids' digests, whatever the order of the source."""
+        return self._order
+
     def read(self, ordinals: Sequence[int]) -> list[Record]:
         """Return records in the order asked for; neighbours are read at once."""
         renamed = self._meta.renamed

@@ -48,6 +48,7 @@ from rlm.receipts import Receipts
 from rlm.runs.home import write_atomically
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
 from rlm.runs.manifest import Judging
+from rlm.runs.roots import result_root
 from rlm.runs.session import Session, Wanted
 from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
@@ -147,14 +148,15 @@ class CountRun:
         self._session.read_from(opened.spec)
         return opened
 
-    def _finish(self, blocker: Blocker | None, result: dict[str, object]) -> Receipts:
+    def _finish(self, blocker: Blocker | None, result: Tally | Ranking | None) -> Receipts:
         """End the session in its receipt and in the manifest."""
-        receipts = self._log.finish(blocker, result)
-        self._session.note(ended=self._clock.now(), blocker=blocker)
+        root = None if result is None else result_root(result, self._criterion)
+        receipts = self._log.finish(blocker, summarise(result), content_root=root)
+        self._session.end(self._clock.now(), blocker=blocker, content_root=root)
         return receipts
 
-    def _so_far(self) -> dict[str, object]:
-        return summarise(self._partial() if self._partial else None)
+    def _so_far(self) -> Tally | None:
+        return self._partial() if self._partial else None
 
     async def _count(self, corpus: Corpus | None) -> _Outcome:
         if isinstance(self._plan, Asking):
@@ -424,12 +426,12 @@ class CountRun:
             return self._incomplete(best, "uncalibrated-judge", (why, *missing_lines(result)))
         if not result.complete:
             return self._incomplete(result, "unresolved-records", missing_lines(result))
-        return Completed(result=result, receipts=self._finish(None, summarise(result)))
+        return Completed(result=result, receipts=self._finish(None, result))
 
     def _incomplete(
         self, best: Tally | Ranking | None, blocker: Blocker, missing: tuple[str, ...]
     ) -> Incomplete[Tally | Ranking]:
-        receipts = self._finish(blocker, summarise(best))
+        receipts = self._finish(blocker, best)
         return Incomplete(best=best, missing=missing, blocker=blocker, receipts=receipts)
 
     async def _close(self) -> None:

@@ -138,6 +138,10 @@ class Receipts:
     """The result in numbers, as written to the file."""
     temperatures: tuple[float | None, ...] = ()
     """At which the calls were answered; None where none was sent and the server's own held."""
+    content_root: str | None = None
+    """Hash over the result, the same however it came about; None where there is no result."""
+    log_root: str | None = None
+    """Hash over the lines of the log, in their order, up to the end of the last session."""
 
     def __repr__(self) -> str:
         ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
@@ -226,7 +230,14 @@ class ReceiptFold:
                 node = self._node(event)
                 node.warnings[f"unknown event {event.kind!r}"] = 1
 
-    def receipts(self, directory: Path, result: Mapping[str, object]) -> Receipts:
+    def receipts(
+        self,
+        directory: Path,
+        result: Mapping[str, object],
+        *,
+        content_root: str | None = None,
+        log_root: str | None = None,
+    ) -> Receipts:
         """Return the receipts as of now."""
         run = self._run
         totals = Totals()
@@ -253,6 +264,8 @@ class ReceiptFold:
             directory=directory,
             result=result,
             temperatures=tuple(sorted(self._temperatures, key=lambda t: -1.0 if t is None else t)),
+            content_root=content_root,
+            log_root=log_root,
         )
 
     def _totals_of(self, event: Event, role: str | None) -> Totals:

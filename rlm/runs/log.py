@@ -21,6 +21,7 @@ from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStar
 from rlm.outcome import Blocker
 from rlm.receipts import ReceiptFold, Receipts
 from rlm.runs.home import write_atomically
+from rlm.runs.roots import log_root
 
 if TYPE_CHECKING:
     from executors.journal.index import Lost
@@ -134,13 +135,24 @@ class RunLog:
             raise
         self.emit(NodeFinished(node=node, at=self._clock.now(), said=tuple(said)))
 
-    def finish(self, blocker: Blocker | None, result: Mapping[str, object]) -> Receipts:
+    def finish(
+        self,
+        blocker: Blocker | None,
+        result: Mapping[str, object],
+        *,
+        content_root: str | None = None,
+    ) -> Receipts:
         """End the root and the run, and write the receipt."""
         now = self._clock.now()
         self.emit(NodeFinished(node=ROOT, at=now, error=blocker))
         self.emit(RunFinished(node=ROOT, at=now, blocker=blocker))
         self.emit.flush()
-        receipts = self._fold.receipts(self.directory, result)
+        receipts = self._fold.receipts(
+            self.directory,
+            result,
+            content_root=content_root,
+            log_root=log_root(self.directory / "events.jsonl"),
+        )
         write_atomically(receipts.path, receipts.to_json())
         return receipts
 

@@ -116,6 +116,11 @@ class Session:
         self.manifest = self.manifest.with_last(**changes)
         self.manifest.save(self.directory)
 
+    def end(self, now: datetime, *, blocker: str | None, content_root: str | None) -> None:
+        """Write down how this session ended, and what came out."""
+        self.manifest = self.manifest.model_copy(update={"content_root": content_root})
+        self.note(ended=now, blocker=blocker)
+
     # ---------------------------------------------------------------- the corpus
 
     def read_from(self, spec: Spec | None) -> None:

@@ -18,7 +18,7 @@ from corpus.ledger import (
     fold_passes,
 )
 from corpus.records import Part
-from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
+from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from executors.errors import InternalError, ValidationError
 
 YES, NO = Matched(), NotMatched()
@@ -164,3 +164,14 @@ def test_of_two_reasons_of_one_kind_the_later_stays_and_one_text_may_explain_bot
     ledger.add(part(0), 2, Unsure(reason="later"))
     assert ledger.reason(0) == "odd"
     assert folded([Unsure(reason="one"), Unsure(reason="two")]) == (UNSURE, "two")
+
+
+def test_the_quote_of_the_first_pass_is_kept_whichever_came_first() -> None:
+    one, other = (Matched(quote=Quote(text=text, start=0, end=3)) for text in ("one", "two"))
+    kept: list[Quote] = []
+    for order in ((0, 1), (1, 0)):
+        ledger = Ledger(1, passes=2)
+        for pass_index in order:
+            ledger.add(part(0), pass_index, (one, other)[pass_index])
+        kept.append(ledger.quotes[0])
+    assert kept == [one.quote, one.quote]
