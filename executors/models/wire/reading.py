@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from executors.models.wire.bounds import Faults
 from executors.models.wire.sse import EventSplitter, ServerEvent
 
 __all__ = ["Feed", "Heard", "HttpReply", "Reading"]
+
+_EVENTS: Final = b"text/event-stream"
 
 Heard = Literal["end", "content", "nothing"]
 """What an event was: the end marker; something that brings the answer on; a sign of life alone."""
@@ -63,9 +65,8 @@ class Reading:
             lowered = name.lower()
             if lowered == b"content-encoding":  # we ask for none, so this is rare
                 self._undo = self._undoing(value.strip().lower())
-            elif streams and lowered == b"content-type":
-                if value.lower().startswith(b"text/event-stream"):
-                    self._splitter = EventSplitter()
+            elif streams and lowered == b"content-type" and value.lower().startswith(_EVENTS):
+                self._splitter = EventSplitter()
 
     def take(self, chunk: bytes) -> Heard:
         """Take a chunk of the body as it was sent.
