@@ -229,6 +229,13 @@ async def test_any_thread_may_ask_for_the_work_of_several_loops() -> None:
     assert (ends, stop.heeded, stop._wakes) == ([Interrupted] * 3, False, [])
 
 
+async def test_who_waits_after_the_stop_was_asked_waits_no_longer() -> None:
+    stop = Stop()
+    stop.ask()
+    with anyio.fail_after(1):
+        await stop.wait()
+
+
 async def test_work_says_whether_it_heeds() -> None:
     stop = Stop()
     assert not stop.heeded

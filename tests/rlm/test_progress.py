@@ -2,6 +2,7 @@
 
 import io
 import threading
+import time
 from decimal import Decimal
 
 import anyio
@@ -142,7 +143,14 @@ three 1 records, 1.0/s, 0 unresolved<three 1 records, 1.0/s, 1.0 s, 0 unresolved
 
 @pytest.mark.case("S54")
 def test_displays_of_several_threads_never_write_into_each_others_lines() -> None:
-    stream = io.StringIO()
+    class Torn(io.StringIO):
+        def write(self, text: str) -> int:
+            half = len(text) // 2
+            super().write(text[:half])
+            time.sleep(0)  # another thread may go on here
+            return half + super().write(text[half:])
+
+    stream = Torn()
 
     def run(name: str) -> None:
         with Progress(name, stream=stream, live=True) as progress:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 import rlm
@@ -240,6 +241,19 @@ def test_ctrl_c_at_any_moment_of_a_call_leaves_no_task_and_a_loop_that_works() -
             interrupted += 1
     assert interrupted == 40
     assert tasks_sync() == before
+
+
+def test_work_that_nobody_wants_any_more_when_it_begins_is_cancelled() -> None:
+    begun: list[str] = []
+
+    async def asks() -> None:
+        await anyio.lowlevel.checkpoint()
+        begun.append("asks")
+
+    call = sync._Call(asks)
+    call.give_up()
+    assert isinstance(call.start().result(), sync._Ended)
+    assert begun == []
 
 
 # ---------------------------------------------------------------- other loops, threads, forks
