@@ -190,6 +190,10 @@ class Calls:
             )
         return found
 
+    def recheck(self) -> None:
+        """Let those look again who wait for room: the allowance was given more, or ends."""
+        self._room.tell()
+
     def _warned(self, code: str, message: str) -> None:
         self.emit(Warned(node=_ROOT, at=self.clock.now(), code=code, message=message))
 
@@ -242,15 +246,16 @@ class _Room:
     def settle(self, reservation: Reservation, tokens: int | None, usd: Decimal | None) -> bool:
         """Charge what was used, or all of it where that is unknown; True for an overrun."""
         overrun = self._allowance.settle(reservation, tokens=tokens, usd=usd)
-        self._tell()
+        self.tell()
         return overrun
 
     def release(self, reservation: Reservation) -> None:
         """Give back what never left."""
         self._allowance.release(reservation)
-        self._tell()
+        self.tell()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """There may be room."""
         if self._freed is not None:
             self._freed.set()
             self._freed = None
