@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -22,7 +23,7 @@ from corpus.results import Ranking, Tally, ranked_by_probability, tally
 from corpus.scan import Scan, distinct, scan
 from corpus.sources import SourceLike
 from corpus.spool import Spool
-from corpus.tally_file import save_tally
+from corpus.tally_file import save_ranking, save_tally
 from corpus.windows import Cut
 from executors.calls import Calls
 from executors.errors import (
@@ -304,6 +305,7 @@ class CountRun:
             spool=spool,
             scores=every[spool.representative],
         )
+        save_ranking(best, self._log.directory / "verdicts")
         missing = (
             "no record is labelled, so the scores order the records and state no number",
             "label some with --label 40, or give labels with --labels FILE or --labels COLUMN",
@@ -364,7 +366,9 @@ class CountRun:
         )
         self._partial = partial(self._tally, spool, ledger, judge, taught)
         halted: Halted | None = None
-        with self._log.node(_JUDGE, f"judge by {info.name}") as said:
+        # Heeded between two passes too, where nothing is pulled.
+        heeding = nullcontext() if options.stop is None else options.stop.heeding()
+        with heeding, self._log.node(_JUDGE, f"judge by {info.name}") as said:
             self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
             self._started(info.name, agenda.items, plan.passes, plan.cut.items, plan.cap)
             try:

@@ -11,11 +11,19 @@ from pathlib import Path
 import anyio
 import pytest
 
+from corpus.results import Tally
 from executors.engine.local import Failed, Result, pull
 from executors.engine.stop import Stop
 from executors.errors import Interrupted, RlmError
+from executors.events import Event
+from executors.messages import ModelRequest
+from executors.models.fakes.scripted import ScriptedModel
 from rlm.cli import impatience, interrupt
 from rlm.cli.interrupt import STOPPING, ending_like_ctrl_c, stopping
+from rlm.counting import count_with
+from rlm.events import NodeFinished, NodeStarted
+from rlm.options import CountOptions
+from rlm.outcome import Incomplete
 
 pytestmark = pytest.mark.case("S55")
 
@@ -219,3 +227,45 @@ def test_the_grace_of_the_stop_is_what_is_said_and_kept(tmp_path: Path) -> None:
         run(lambda: pull([1, 2], work, cap=1, settle=results.append, stop=run.stop))
     assert [type(result) for result in results] == [Failed]
     assert "at most 0.05 s" in run.told
+
+
+# ---------------------------------------------------------------- a count that is asked to stop
+
+
+def test_a_count_heeds_from_its_first_call_to_its_last_and_not_before(tmp_path: Path) -> None:
+    stop, heeded = Stop(), dict[str, bool]()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, NodeStarted | NodeFinished):
+            heeded[f"{type(event).__name__} {event.node}"] = stop.heeded
+
+    options = CountOptions(
+        model=ScriptedModel('{"1": "no"}'), run=tmp_path / "run", on_event=hear, stop=stop
+    )
+    anyio.run(count_with, "is it?", ["a"], options)
+    ends = [name for name, is_heeded in heeded.items() if is_heeded]
+    assert ends == [
+        "NodeStarted root.2",
+        "NodeStarted root.2.0",
+        "NodeFinished root.2.0",
+        "NodeStarted root.2.1",
+        "NodeFinished root.2.1",
+        "NodeFinished root.2",
+    ]
+
+
+def test_a_count_that_was_asked_to_stop_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
+    stop = Stop()
+
+    def script(request: ModelRequest) -> str:
+        stop.ask("SIGTERM")
+        return '{"1": "yes"}'
+
+    options = CountOptions(
+        model=ScriptedModel(script), run=tmp_path / "run", stop=stop, window=1, concurrency=1
+    )
+    outcome = anyio.run(count_with, "is it?", ["a", "b"], options)
+    assert isinstance(outcome, Incomplete)
+    assert (outcome.blocker, outcome.missing[0]) == ("interrupted", "stopped by SIGTERM")
+    assert isinstance(outcome.best, Tally)
+    assert (outcome.best.count, outcome.best.states["unresolved"]) == (1, 1)
