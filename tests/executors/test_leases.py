@@ -181,7 +181,7 @@ async def test_at_the_deadline_no_lease_is_renewed_and_what_was_in_flight_is_sti
 # ---------------------------------------------------------------- the worker's side
 
 
-@pytest.mark.case("S32")
+@pytest.mark.case("S32", "K8-17")
 async def test_calls_of_two_workers_stay_within_one_bound() -> None:
     """Each asks through its own pipeline; the slices are refilled as they report."""
     desk, bound = Desk(calls=25), reserve_of(ask("item 00"))
