@@ -19,7 +19,7 @@ from executors.errors import (
 )
 from executors.events import CallFailed, Warned
 from executors.gate.allowance import Caps
-from executors.messages import ModelReply, ModelRequest
+from executors.messages import ModelReply
 from executors.models.fakes.acts import Reply
 from executors.models.fakes.server import FakeServer
 from tests.executors.asks import ask, model_at
@@ -124,24 +124,24 @@ async def test_a_server_that_always_fails_sees_the_tries_of_our_one_policy(attem
 @pytest.mark.case("S47")
 async def test_each_of_many_calls_that_are_tried_again_has_tries_of_its_own() -> None:
     """64 calls, each fails four times and then works: none uses up the tries of another."""
-    failures: dict[str, int] = {}
+    shared = Endpoint(cap=16, retry=RetryPolicy(first=0.0), clock=VirtualClock())
+    requests: list[int] = []
 
-    def turn(request: ModelRequest) -> ServerFault | str:
-        text = request.messages[0].content
-        failures[text] = failures.get(text, 0) + 1
-        return ServerFault("503") if failures[text] < 5 else "ok"
+    async def one() -> None:
+        turns = iter([ServerFault("503")] * 4)
 
-    bench = Bench(turn, latency=0.1, concurrency=16)
-    attempts: list[int] = []
+        async def attempt() -> str:
+            await anyio.lowlevel.checkpoint()
+            for error in turns:
+                raise error
+            return "ok"
 
-    async def one(n: int) -> None:
-        attempts.append((await bench.ask(ask(f"item {n}"))).attempts)
+        requests.append((await shared.run(attempt, on_retry=quietly))[1])
 
     async with anyio.create_task_group() as group:
-        for n in range(64):
-            group.start_soon(one, n)
-    assert attempts == [5] * 64
-    assert bench.model.calls == 5 * 64
+        for _ in range(64):
+            group.start_soon(one)
+    assert requests == [5] * 64
 
 
 @pytest.mark.case("S31")
