@@ -21,10 +21,12 @@ from executors.journal.lines import (
 )
 from executors.journal.reading import keep_bad
 from executors.journal.records import NOTE_KEY_BYTES, Paid
+from executors.replies import JsonValue
 
 __all__ = ["Indexing"]
 
 _BATCH: Final = 10_000  # rows that are held in memory before they are written
+_CODES: Final = 256  # values whose JSON is kept: most notes are one of a few
 
 _Open: TypeAlias = tuple[int, Decimal | None, int]
 
@@ -38,6 +40,7 @@ class Indexing:
         self._number = number
         self._calls: dict[bytes, tuple[int, int] | None] = {}
         self._notes: dict[int, dict[bytes, bytes]] = {}
+        self._codes: dict[int | str, bytes] = {}
         self._gathered = 0
         self._scopes: dict[str, int] = {}
         self._open: dict[bytes, _Open] = self._still_open()
@@ -94,9 +97,19 @@ class Indexing:
         notes = self._notes.setdefault(scope, {})
         size, keys = NOTE_KEY_BYTES, line.keys
         for n, value in enumerate(line.values):
-            # Without its line's end, and so in a piece of memory that is no longer than it is.
-            notes[keys[n * size : (n + 1) * size]] = encode(value)[:-1]
+            notes[keys[n * size : (n + 1) * size]] = self._encoded(value)
         self._gathered += len(line.values)
+
+    def _encoded(self, value: JsonValue) -> bytes:
+        """Return a value as JSON, without a line's end: in memory that is no longer than it is."""
+        if type(value) is not int and type(value) is not str:
+            return encode(value)[:-1]
+        found = self._codes.get(value)
+        if found is None:
+            found = encode(value)[:-1]
+            if len(self._codes) < _CODES:
+                self._codes[value] = found
+        return found
 
     def _scope(self, key: str) -> int:
         self._file.execute("INSERT OR IGNORE INTO scopes (key) VALUES (?)", (key,))

@@ -16,12 +16,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import accuracy, calls, encoders, scan, start, wire  # noqa: E402 - after the path
+from tests.bench import accuracy, calls, encoders, journal, scan, start, wire  # noqa: E402 - after the path
 from tests.bench.row import Row, table  # noqa: E402 - after the path
 
 GROUPS: dict[str, Callable[[], list[Row]]] = {
     "start": start.rows,
     "calls": calls.rows,
+    "journal": journal.rows,
     "wire": wire.rows,
     "scan": scan.rows,
     "encoders": encoders.rows,

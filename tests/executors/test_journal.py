@@ -138,6 +138,17 @@ async def test_keys_that_do_not_fit_their_values_are_our_fault(tmp_path: Path) -
             journal.note(SCOPE, os.urandom(15), ["no"])
 
 
+async def test_an_intent_is_written_before_its_call_leaves(tmp_path: Path) -> None:
+    """And with it what waited: notes, failures."""
+    async with opened(tmp_path) as journal:
+        journal.note(SCOPE, bytes(16), ["yes"])
+        assert segments(tmp_path) == []
+        journal.intent(key(1), tokens=300, usd=None)
+        (segment,) = segments(tmp_path)
+        lines = segment.read_bytes().splitlines()
+        assert [line[:4] for line in lines] == [b'{"n"', b'{"i"']
+
+
 async def test_nothing_is_written_where_nothing_was_filed(tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass
