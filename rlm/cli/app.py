@@ -36,7 +36,7 @@ _COMMANDS = ("count", "resume", "show", "doctor", "models")
 app = typer.Typer(
     name="rlm",
     help="Honest answers over more text than one model call can hold.",
-    epilog="Exit codes: 0 done, 1 our fault, 2 wrong use, 3 not satisfied, 4 incomplete, 130 Ctrl-C.",
+    epilog="Exit codes: 0 done, 1 our fault, 2 wrong use, 3 not satisfied, 4 incomplete, 130 second Ctrl-C.",
     add_completion=False,
     # Boxes and colours cost half a second of imports, and would print local variables of a crash.
     rich_markup_mode=None,

@@ -20,7 +20,7 @@ class Exit(IntEnum):
     NOT_SATISFIED = 3
     INCOMPLETE = 4
     STOPPED = 130
-    """Ctrl-C."""
+    """A second Ctrl-C, or a first one before anything was paid for."""
     PIPE_CLOSED = 141
     """The reader of our output went away, as `head` does."""
 

@@ -17,9 +17,10 @@ from executors.engine.stop import Stop
 from executors.errors import InternalError, OutputError, RlmError, RunDirError
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
-from rlm.cli.interrupt import name_of, stopped_by, stopping
+from rlm.cli.interrupt import name_of, stopped_by
 from rlm.cli.report import Report
 from rlm.cli.show import load_receipts
+from rlm.cli.stopping import stopping
 from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with

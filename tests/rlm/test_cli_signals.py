@@ -16,7 +16,7 @@ import pytest
 import rlm
 from executors.models.fakes.acts import Act, Completion, Received, Reply
 from executors.models.fakes.server import FakeServer
-from rlm.cli.interrupt import STOPPING
+from rlm.cli.stopping import STOPPING
 
 OURS = f'File "{Path(rlm.__file__).parent}/'
 ENDINGS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -331,7 +331,7 @@ import anyio
 from executors.engine.local import pull
 from executors.engine.stop import Stop
 from executors.errors import Interrupted
-from rlm.cli.interrupt import stopping
+from rlm.cli.stopping import stopping
 
 stop, journal = Stop(grace=0.2), queue.SimpleQueue()
 

@@ -19,7 +19,8 @@ from executors.events import Event
 from executors.messages import ModelRequest
 from executors.models.fakes.scripted import ScriptedModel
 from rlm.cli import impatience, interrupt
-from rlm.cli.interrupt import STOPPING, ending_like_ctrl_c, stopping
+from rlm.cli.interrupt import ending_like_ctrl_c
+from rlm.cli.stopping import STOPPING, stopping
 from rlm.counting import count_with
 from rlm.events import NodeFinished, NodeStarted
 from rlm.options import CountOptions
