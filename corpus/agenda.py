@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from executors.errors import RunDirError
+from executors.private import written_durably
 
 __all__ = ["BLOCK", "Agenda", "Block", "Ordinals", "rotate"]
 
@@ -64,7 +65,7 @@ class Agenda:
 
     def save(self, path: Path) -> None:
         """Write it down."""
-        with path.open("wb") as file:
+        with written_durably(path) as file:
             np.savez(file, *self.passes)
 
     @classmethod

@@ -8,6 +8,7 @@ a record is a maximum: a match beats what is unresolved, that beats unsure, that
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, Self, assert_never
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from executors.errors import InternalError, RunDirError, ValidationError
+from executors.private import written_durably
 from executors.replies import JsonValue
 
 __all__ = [
@@ -70,6 +72,8 @@ class Ledger:
         self.quotes: dict[int, Quote] = {}
         self.reasons: list[str] = ["", NEVER_JUDGED, DISAGREE]
         self._codes: Codes = np.zeros((passes, size), dtype=np.uint16)
+        # Views of the same memory: to set one number through numpy takes three times as long.
+        self._rows = [memoryview(row) for row in self._codes]
         self._label_codes = {label: FIRST_LABEL + i for i, label in enumerate(labels)}
         self._kinds = [NONE, UNRESOLVED, UNSURE]  # of the reasons: the code that each explains
         self._reason_codes = {
@@ -83,6 +87,39 @@ class Ledger:
         self.unresolved = 0
         """Verdicts so far that left an item unresolved, for progress."""
 
+    def take(
+        self, parts: Sequence[Part], pass_index: int, verdicts: Sequence[Verdict]
+    ) -> list[JsonValue]:
+        """Fold the verdicts of a window in; return what `filed` says of each.
+
+        Raises:
+            InternalError: a part was judged in this pass already, or has no verdict.
+        """
+        row = self._rows[pass_index]
+        values: list[JsonValue] = []
+        for part, verdict in zip(parts, verdicts, strict=True):
+            code = self._plain_code(verdict)
+            ordinal = part.ordinal
+            if code == NONE or part.of > 1 or row[ordinal] != NONE:
+                self.add(part, pass_index, verdict)
+                values.append(self.filed(part, pass_index, verdict))
+            else:
+                row[ordinal] = code
+                values.append(code)
+        return values
+
+    def _plain_code(self, verdict: Verdict) -> int:
+        """Return the code of a verdict of which nothing else is kept, else NONE."""
+        match verdict:
+            case NotMatched(probability=None):
+                return NOT
+            case Matched(probability=None, quote=None):
+                return MATCHED
+            case Chosen(probability=None, quote=None):
+                return self._label_codes[verdict.label]
+            case _:
+                return NONE
+
     def add(self, part: Part, pass_index: int, verdict: Verdict) -> None:
         """Fold one verdict in.
 
@@ -90,8 +127,8 @@ class Ledger:
             InternalError: this part was judged in this pass already.
         """
         code = self._code(verdict)
-        row = self._codes[pass_index]
-        before = int(row[part.ordinal])
+        row = self._rows[pass_index]
+        before = row[part.ordinal]
         if part.of > 1:
             code = self._fold_part(part, pass_index, before, code)
         elif before != NONE:
@@ -104,7 +141,7 @@ class Ledger:
 
         None where there is nothing to keep: it is unresolved, or parts of it are still missing.
         """
-        code = int(self._codes[pass_index, part.ordinal])
+        code = self._rows[pass_index][part.ordinal]
         if code == UNRESOLVED or (part.of > 1 and (part.ordinal, pass_index) in self._pending):
             return None
         if part.of > 1:
@@ -137,15 +174,20 @@ class Ledger:
             self._give_quote(ordinal, pass_index, quote)
 
     def save(self, directory: Path) -> None:
-        """Write what was judged into a directory, for `Ledger.load`."""
-        np.save(directory / "codes.npy", self._judged_codes())
-        if self._reason_of is not None:
-            np.save(directory / "reason_of.npy", self._reason_of)
-        if self._probability is not None:
-            np.save(directory / "probability.npy", self._probability)
+        """Write what was judged into a directory that holds nothing of it, for `Ledger.load`."""
+        arrays = {
+            "codes": self._judged_codes(),
+            "reason_of": self._reason_of,
+            "probability": self._probability,
+        }
+        for name, array in arrays.items():
+            if array is not None:
+                with written_durably(directory / f"{name}.npy") as file:
+                    np.save(file, array)
         quotes = {str(n): [q.text, q.start, q.end] for n, q in self.quotes.items()}
         texts = {"labels": self.labels, "reasons": self.reasons, "quotes": quotes}
-        (directory / "ledger.json").write_text(json.dumps(texts), encoding="utf-8")
+        with written_durably(directory / "ledger.json") as file:
+            file.write(json.dumps(texts).encode("ascii"))
 
     @classmethod
     def load(cls, directory: Path) -> Self:
@@ -154,6 +196,7 @@ class Ledger:
         codes: Codes = np.load(directory / "codes.npy", mmap_mode="r")
         found = cls(codes.shape[1], passes=codes.shape[0], labels=tuple(texts["labels"]))
         found._codes = codes
+        found._rows = [memoryview(row) for row in codes]
         found.reasons = list(texts["reasons"])
         found.quotes = {
             int(n): Quote(text=text, start=start, end=end)

@@ -26,6 +26,7 @@ from corpus.records import Part, Record
 from corpus.sources.base import SourceInfo, SourceWarning
 from executors.errors import RunDirError
 from executors.makers import maker
+from executors.private import written_durably
 
 __all__ = [
     "MAX_RECORDS",
@@ -112,10 +113,9 @@ def unpack_id(raw: bytes) -> str:
 def write_meta(directory: Path, meta: Meta) -> None:
     """Write `meta.json` durably, all of it or nothing."""
     draft = directory / "meta.json.new"
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump({"version": _VERSION, **asdict(meta)}, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    text = json.dumps({"version": _VERSION, **asdict(meta)}, ensure_ascii=False, indent=1)
+    with written_durably(draft) as file:
+        file.write(text.encode("utf-8"))
     draft.replace(directory / "meta.json")
     folder = os.open(directory, os.O_RDONLY)
     try:

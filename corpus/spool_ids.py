@@ -16,6 +16,7 @@ from corpus.repeats import Digests, Ordinals, find_digest, later_repeats, sorted
 from corpus.sources.base import SourceWarnings
 from corpus.spool_format import ODD, unpack
 from executors.errors import DuplicateIds, SourceError
+from executors.private import open_private
 
 __all__ = ["IdNotes", "OnDuplicate", "settle_ids", "write_odd_ids"]
 
@@ -95,9 +96,9 @@ def write_odd_ids(directory: Path, notes: IdNotes, warnings: SourceWarnings) -> 
     odd = notes.odd()
     digests = odd["digest"].copy().view(np.uint8).reshape(-1, DIGEST_SIZE)
     order, repeats = sorted_order(digests)
-    with (directory / "odd.bin").open("wb") as file:
-        for start in range(0, len(order), _CHUNK):
-            file.write(odd[order[start : start + _CHUNK]].tobytes())
+    with open_private(directory / "odd.bin", "wb") as file:
+        starts = range(0, len(order), _CHUNK)
+        file.writelines(odd[order[start : start + _CHUNK]].tobytes() for start in starts)
     if not len(odd):
         return
     near = np.sort(odd["ordinal"][order[repeats | _plain(directory, digests)[order]]])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus.identity import DIGEST_SIZE, digest_of
 from corpus.records import Record, is_blank
@@ -20,6 +21,7 @@ from corpus.sources.base import SourceInfo, SourceWarnings
 from corpus.spool_format import MAX_RECORDS, Meta, pack, write_meta
 from corpus.spool_ids import IdNotes, OnDuplicate, settle_ids, write_odd_ids
 from executors.errors import RunDirError, SourceError
+from executors.private import open_private
 
 __all__ = ["SpoolWriter"]
 
@@ -45,7 +47,7 @@ class SpoolWriter:
                 raise RunDirError(
                     f"{str(directory)!r} holds a spool already", hint="open it, or name another"
                 )
-            self._files = [(directory / name).open("wb", buffering=0) for name in _WRITTEN]
+            self._files = [open_private(directory / name, "wb", buffering=0) for name in _WRITTEN]
         self._notes = IdNotes()
         self._offset = 0
         self._empty = 0
@@ -110,13 +112,13 @@ class SpoolWriter:
             ids = np.fromfile(self._directory / "ids.bin", dtype=np.uint8).reshape(-1, DIGEST_SIZE)
             order, repeats = sorted_order(ids)
             assert not repeats.any(), "ids are unique from here on"
-            order.tofile(self._directory / "order.bin")
+            self._save("order.bin", order)
             texts = np.fromfile(self._directory / "texts.bin", dtype=np.uint8)
             texts = texts.reshape(-1, DIGEST_SIZE)
             mark = fingerprint(order, ids, texts)
             del ids, order, repeats
             order, repeats = sorted_order(texts)
-            first_of_each(order, repeats).tofile(self._directory / "first.bin")
+            self._save("first.bin", first_of_each(order, repeats))
             meta = Meta(
                 records=self.records,
                 identical=int(np.count_nonzero(repeats)),
@@ -134,6 +136,10 @@ class SpoolWriter:
             file.close()
         for name in (*_WRITTEN, *_DERIVED):
             (self._directory / name).unlink(missing_ok=True)
+
+    def _save(self, name: str, array: NDArray[np.uint32]) -> None:
+        with open_private(self._directory / name, "wb") as file:
+            array.tofile(file)
 
     def _write(self) -> None:
         starts = np.frombuffer(self._starts, dtype=np.uint64).astype("<u8")

@@ -1,31 +1,50 @@
-"""A tally on disk, so that `rlm show` can list the records of a count that ended long ago."""
+"""A result on disk, so that `rlm show` can list the records of a count that ended long ago.
+
+It is written beside the one that it replaces and takes its place as a whole: who reads the old one
+reads it to its end, and a process that dies leaves one of the two.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpus.ledger import Ledger
-from corpus.results import Tally, assemble
+from corpus.results import Ranking, Tally, assemble
 from corpus.spool import Spool
+from executors.errors import RunDirError
+from executors.private import written_durably
 
-__all__ = ["load_tally", "save_tally"]
+__all__ = ["load_ranking", "load_tally", "save_ranking", "save_tally"]
+
+_TALLY: Final = "tally.json"  # each is written last: without one of them there is no result
+_RANKING: Final = "ranking.json"
+_BATCH: Final = 1 << 16  # records at a time
 
 
 def save_tally(tally: Tally, directory: Path) -> None:
-    """Write a tally into a directory that is made for it; the spool stays where it is."""
-    directory.mkdir(mode=0o700, exist_ok=True)
-    tally.ledger.save(directory)
-    np.save(directory / "final.npy", tally.codes)
-    texts = {
-        "votes": tally.votes,
-        "judge": tally.judge,
-        "notes": tally.notes,
-        "by_person": {str(ordinal): who for ordinal, who in tally.by_person.items()},
-    }
-    (directory / "tally.json").write_text(json.dumps(texts), encoding="utf-8")
+    """Write a tally in place of what the directory held; the spool stays where it is."""
+    by_person = {str(ordinal): who for ordinal, who in tally.by_person.items()}
+    with _replaced(directory) as new:
+        tally.ledger.save(new)
+        _save_array(new / "final.npy", tally.codes)
+        texts = {"votes": tally.votes, "by_person": by_person, **_said(tally)}
+        _save_texts(new / _TALLY, texts)
+
+
+def save_ranking(ranking: Ranking, directory: Path) -> None:
+    """Write a ranking in place of what the directory held."""
+    with _replaced(directory) as new:
+        _save_array(new / "scores.npy", ranking.scores)
+        _save_texts(new / _RANKING, _said(ranking))
 
 
 def load_tally(directory: Path, spool: Spool) -> Tally:
@@ -33,8 +52,10 @@ def load_tally(directory: Path, spool: Spool) -> Tally:
 
     Raises:
         FileNotFoundError: the directory holds no tally.
+        RunDirError: it is about other records than those of the spool.
     """
-    texts = json.loads((directory / "tally.json").read_text(encoding="utf-8"))
+    directory = _settled(directory)
+    texts = _load_texts(directory / _TALLY, spool)
     return assemble(
         spool,
         Ledger.load(directory),
@@ -44,3 +65,90 @@ def load_tally(directory: Path, spool: Spool) -> Tally:
         by_person={int(ordinal): who for ordinal, who in texts["by_person"].items()},
         notes=tuple(texts["notes"]),
     )
+
+
+def load_ranking(directory: Path, spool: Spool) -> Ranking:
+    """Read what `save_ranking` wrote.
+
+    Raises:
+        FileNotFoundError: the directory holds no ranking.
+        RunDirError: it is about other records than those of the spool.
+    """
+    directory = _settled(directory)
+    texts = _load_texts(directory / _RANKING, spool)
+    return Ranking(
+        records=len(spool),
+        judge=texts["judge"],
+        notes=tuple(texts["notes"]),
+        spool=spool,
+        scores=np.load(directory / "scores.npy"),
+    )
+
+
+def _said(result: Tally | Ranking) -> dict[str, object]:
+    return {"of": _mark(result.spool), "judge": result.judge, "notes": result.notes}
+
+
+def _mark(spool: Spool) -> str:
+    """Return a hash over ids and texts of all records, in their order."""
+    digest = blake2b(digest_size=16)
+    for digests in (spool.id_digests, spool.digests):
+        for start in range(0, len(digests), _BATCH):
+            digest.update(digests[start : start + _BATCH].tobytes())
+    return digest.hexdigest()
+
+
+def _save_array(path: Path, array: NDArray[Any]) -> None:
+    with written_durably(path) as file:
+        np.save(file, array)
+
+
+def _save_texts(path: Path, texts: Mapping[str, object]) -> None:
+    with written_durably(path) as file:
+        file.write(json.dumps(texts).encode("ascii"))
+
+
+def _load_texts(path: Path, spool: Spool) -> dict[str, Any]:
+    texts = cast("dict[str, Any]", json.loads(path.read_bytes()))
+    if texts["of"] != _mark(spool):
+        raise RunDirError(
+            "the result is about other records than those that were read last",
+            where=str(path.parent),
+            hint="the session that read them did not end; go on with it: rlm resume RUN_DIR",
+        )
+    return texts
+
+
+@contextmanager
+def _replaced(directory: Path) -> Generator[Path]:
+    """Yield a new directory that takes the place of this one at the end."""
+    new, old = _beside(directory)
+    settled = _settled(directory)
+    if settled != directory:
+        settled.rename(directory)
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+    new.mkdir(mode=0o700)
+    try:
+        yield new
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    if directory.exists():
+        directory.rename(old)
+    new.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _settled(directory: Path) -> Path:
+    """Return where the result is, also where a process died before it took its place."""
+    if not directory.exists():
+        for path in _beside(directory):
+            if (path / _TALLY).exists() or (path / _RANKING).exists():
+                return path
+    return directory
+
+
+def _beside(directory: Path) -> tuple[Path, Path]:
+    name = directory.name
+    return directory.with_name(f"{name}.next"), directory.with_name(f"{name}.old")

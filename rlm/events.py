@@ -15,8 +15,9 @@ import orjson
 from corpus.reasons import first_words
 from executors.events import Event, Warned
 from executors.makers import mapper
+from executors.private import open_private
 
-__all__ = ["EventLog", "NodeFinished", "NodeStarted", "RunFinished", "RunStarted"]
+__all__ = ["EventLog", "NodeFinished", "NodeStarted", "RunFinished", "RunStarted", "event_line"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class NodeFinished(Event):
     """Code of what ended it early."""
 
 
-def _line(event: Event) -> bytes:
+def event_line(event: Event) -> bytes:
     """Return an event as one line of JSON; half a character is escaped, never lost."""
     kind = type(event)
     read = _mappers.get(kind)
@@ -119,12 +120,12 @@ class EventLog:
         *listeners: Callable[[Event], None],
         guest: Callable[[Event], None] | None = None,
     ) -> None:
-        self._file = path.open("ab")
+        self._file = open_private(path, "ab")
         self._listeners = listeners
         self._guest = guest
 
     def __call__(self, event: Event) -> None:
-        self._file.write(_line(event))
+        self._file.write(event_line(event))
         for listener in self._listeners:
             listener(event)
         if self._guest is None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from executors.errors import RunDirError
 from executors.ids import RunId
+from executors.private import written_durably
 
 __all__ = ["MANIFEST", "data_home", "named_run", "run_directory", "write_atomically"]
 
@@ -63,8 +64,6 @@ def run_directory(run: RunId, directory: str | os.PathLike[str] | None = None) -
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old one or the new one, never a half."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    with written_durably(temporary) as file:
+        file.write(text.encode("utf-8"))
     temporary.replace(path)
