@@ -85,6 +85,11 @@ class Endpoint:
         """Calls a second that the server was found to bear; infinite where it refused none."""
         return self._pace.rate
 
+    @property
+    def in_flight(self) -> int:
+        """Calls that were sent and not answered yet."""
+        return self._slots.taken
+
     def resize(self, *, cap: int, limits: Limits | None) -> None:
         """Go on with another cap and other limits, as a lease that was divided anew gives them."""
         now = self._clock.monotonic()
