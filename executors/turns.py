@@ -87,7 +87,7 @@ class Turns:
         self.serve()
         if not mine.over:
             await self._wait(mine)
-            self._check_deadline(mine)
+            self._check_time(mine)
         if mine.error is not None:
             raise mine.error
         return mine.granted
@@ -188,12 +188,16 @@ class Turns:
             self.dismiss(self._allowance.out_of_time)
         self.serve()
 
-    def _check_deadline(self, mine: _Waiter) -> None:
-        """What was granted after the deadline does not leave any more."""
-        if self._allowance is None or not mine.granted or self._allowance.seconds_left() > 0:
+    def _check_time(self, mine: _Waiter) -> None:
+        """What was granted after its time does not leave any more."""
+        if not mine.granted:
             return
-        self._undo(mine)
-        raise self._allowance.out_of_time()
+        if self._allowance is not None and self._allowance.seconds_left() <= 0:
+            self._undo(mine)
+            raise self._allowance.out_of_time()
+        if self._clock.monotonic() > mine.until:
+            self._undo(mine)
+            mine.granted = False
 
     def _undo(self, mine: _Waiter) -> None:
         if self.meter is not None:

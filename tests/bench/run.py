@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import accuracy, calls, encoders, journal, scan, start, wire  # noqa: E402 - after the path
+from tests.bench import accuracy, calls, encoders, journal, limits, scan, start, wire  # noqa: E402 - after the path
 from tests.bench.row import Row, table  # noqa: E402 - after the path
 
 GROUPS: dict[str, Callable[[], list[Row]]] = {
@@ -24,6 +24,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "calls": calls.rows,
     "journal": journal.rows,
     "wire": wire.rows,
+    "limits": limits.rows,
     "scan": scan.rows,
     "encoders": encoders.rows,
     "accuracy": accuracy.rows,

@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from functools import partial
 from random import Random
 
 import anyio
@@ -218,3 +219,25 @@ async def test_what_is_no_passing_failure_of_the_model_is_not_tried_again(
         await shared.run(attempt, on_retry=quietly)
     assert sent == [1]
     assert shared._slots.taken == 0
+
+
+async def test_who_waits_for_a_next_try_is_told_at_once_when_it_cannot_come_in_time() -> None:
+    """Another call is told to stay away for longer than the first may still be tried."""
+    clock, ended = VirtualClock(), list[float]()
+    wishes = iter([1.0, 9.9])
+
+    async def attempt(takes: float) -> str:
+        await clock.sleep(takes)
+        raise RateLimited("429", retry_after=next(wishes))
+
+    async def one(takes: float) -> None:
+        with pytest.raises(RateLimited):
+            await shared.run(partial(attempt, takes), on_retry=quietly)
+        ended.append(clock.monotonic())
+
+    retry = RetryPolicy(seconds=10.0)
+    shared = Endpoint(cap=2, retry=retry, clock=clock, random=Random(1))
+    async with anyio.create_task_group() as group:
+        group.start_soon(one, 0.0)
+        group.start_soon(one, 0.5)
+    assert ended == [0.5, 0.5]
