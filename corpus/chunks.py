@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from corpus.records import Part, Record, is_blank
+from corpus.records import Part, is_blank
 from executors.errors import ValidationError
 from executors.tokens import TokenCounter, estimate
 
@@ -21,8 +21,7 @@ _PRECISION = 64
 
 
 def split(
-    record: Record,
-    ordinal: int,
+    whole: Part,
     *,
     max_tokens: int,
     overlap_tokens: int,
@@ -33,11 +32,11 @@ def split(
     Cuts fall after a paragraph, a sentence or white space when one stands in the last third of a
     part, and never between a character and its marks. Each character stands in some part, but for
     parts of white space alone, which are left out: a record with nothing to judge has no parts.
-    Each part's text is `record.text[part.start : part.start + len(part.text)]`. A part is longer
+    Each part's text is `whole.text[part.start : part.start + len(part.text)]`. A part is longer
     than `max_tokens` only where one character is. Linear in the record's length.
 
     Args:
-        ordinal: place of the record in the spool.
+        whole: the record, as the one part that it would be.
         max_tokens: tokens of a part, by `count`, which should not fall when a text grows.
         overlap_tokens: at most half of `max_tokens`.
 
@@ -45,7 +44,7 @@ def split(
         ValidationError: bounds that leave no way forward.
     """
     _check(max_tokens, overlap_tokens)
-    text = record.text
+    text = whole.text
     spans = [
         (start, end)
         for start, end in _spans(text, max_tokens, overlap_tokens, count)
@@ -53,13 +52,12 @@ def split(
     ]
     return tuple(
         Part(
-            ordinal=ordinal,
-            id=record.id,
+            ordinal=whole.ordinal,
+            id=whole.id,
             text=text[start:end],
             index=index,
             of=len(spans),
             start=start,
-            where=record.where,
         )
         for index, (start, end) in enumerate(spans)
     )

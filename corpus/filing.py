@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from corpus.agenda import Agenda, Ordinals
 from corpus.judges.base import Window
 from corpus.ledger import Ledger
+from corpus.records import Part
 from corpus.repeats import Digests, Lookup
-from corpus.verdicts import Verdict
 from executors.ids import ContentKey, content_key
 from executors.journal.records import Journal
 from executors.replies import JsonValue
@@ -67,6 +67,7 @@ class Filing:
         self._scopes = [verdict_scope(criterion, judge, n) for n in range(ledger.passes)]
         self.done: NDArray[np.bool_] = np.zeros((ledger.passes, ledger.size), dtype=np.bool_)
         """Which records had a verdict when the session began, by pass and ordinal."""
+        self._begun = [False] * ledger.passes
 
     def restore(self) -> int:
         """Bring earlier verdicts into the ledger; return how many."""
@@ -79,24 +80,27 @@ class Filing:
                     if ordinal >= 0:
                         self._ledger.restore(ordinal, pass_index, value)
                         self.done[pass_index, ordinal] = True
+        self._begun = [bool(row.any()) for row in self.done]
         return int(np.count_nonzero(self.done))
 
     def agenda(self) -> Agenda:
         """Return what has no verdict yet."""
         return Agenda(passes=tuple(self._todo[~row[self._todo]] for row in self.done))
 
-    def file(self, window: Window, verdicts: Sequence[Verdict]) -> None:
-        """File what the ledger has just taken from a window."""
-        pass_index, done = window.pass_index, self.done[window.pass_index]
-        ordinals: list[int] = []
-        values: list[JsonValue] = []
-        for part, verdict in zip(window.items, verdicts, strict=True):
-            if done[part.ordinal]:
-                continue
-            value = self._ledger.filed(part, pass_index, verdict)
-            if value is not None:
-                ordinals.append(part.ordinal)
-                values.append(value)
+    def left(self, window: Window) -> list[int] | None:
+        """Return the places of the items without a verdict; None where the pass began with none."""
+        if not self._begun[window.pass_index]:
+            return None
+        done = self.done[window.pass_index]
+        return [place for place, part in enumerate(window.items) if not done[part.ordinal]]
+
+    def file(self, pass_index: int, parts: Sequence[Part], values: Sequence[JsonValue]) -> None:
+        """File what the ledger has just taken; None is not filed."""
+        ordinals = [part.ordinal for part in parts]
+        if None in values:
+            kept = [place for place, value in enumerate(values) if value is not None]
+            ordinals = [ordinals[place] for place in kept]
+            values = [values[place] for place in kept]
         if ordinals:
             keys = self._digests[ordinals].tobytes()
             self._journal.note(self._scopes[pass_index], keys, values)

@@ -51,7 +51,6 @@ class Part:
     of: int = 1
     """How many parts the record has."""
     start: int = 0
-    where: str | None = None
 
     @property
     def name(self) -> str:

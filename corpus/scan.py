@@ -16,6 +16,7 @@ from corpus.judges.base import Judge, Window
 from corpus.ledger import Ledger
 from corpus.patience import Patience
 from corpus.reasons import Reasons
+from corpus.records import Part
 from corpus.spool import Spool
 from corpus.verdicts import Unresolved, Verdict
 from corpus.windows import Cut, Readable, windows
@@ -25,6 +26,7 @@ from executors.engine.stop import Stop
 from executors.errors import Halted, InternalError, RlmError, UsageError
 from executors.events import Emit
 from executors.ids import NodeId, child_of
+from executors.makers import maker
 
 __all__ = ["Scan", "Span", "distinct", "judge_blocks", "name_of_pass", "scan"]
 
@@ -156,6 +158,9 @@ def distinct(spool: Spool) -> NDArray[np.uint32]:
     return needed
 
 
+_window_finished = maker(WindowFinished)
+
+
 class _Settle:
     """Takes the result of each window into the ledger, and stops a scan that cannot succeed."""
 
@@ -195,7 +200,7 @@ class _Settle:
                 error = self._fail(window, result.error)
         left = self._ledger.unresolved - before
         self._emit(
-            WindowFinished(
+            _window_finished(
                 node=self._node,
                 at=self._clock.now(),
                 window=window.index,
@@ -213,12 +218,14 @@ class _Settle:
             raise InternalError(
                 f"a judge gave {len(verdicts)} verdicts for {len(window.items)} items"
             )
+        parts: Sequence[Part] = window.items
         filing = self._filing
-        for part, verdict in zip(window.items, verdicts, strict=True):
-            if filing is None or not filing.done[window.pass_index, part.ordinal]:
-                self._ledger.add(part, window.pass_index, verdict)
+        if filing is not None and (left := filing.left(window)) is not None:
+            parts = [parts[place] for place in left]
+            verdicts = [verdicts[place] for place in left]
+        values = self._ledger.take(parts, window.pass_index, verdicts)
         if filing is not None:
-            filing.file(window, verdicts)
+            filing.file(window.pass_index, parts, values)
 
     def _fail(self, window: Window, error: Exception) -> str:
         if isinstance(error, Halted):
@@ -227,8 +234,5 @@ class _Settle:
             reason = self._reasons.call_failed(error)
         else:
             reason = self._reasons.told(f"the judge raised {type(error).__name__}", str(error))
-        failed = Unresolved(reason=reason)
-        for part in window.items:
-            if self._filing is None or not self._filing.done[window.pass_index, part.ordinal]:
-                self._ledger.add(part, window.pass_index, failed)
+        self._take(window, [Unresolved(reason=reason)] * len(window.items))
         return error.code if isinstance(error, RlmError) else type(error).__name__

@@ -9,23 +9,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.agenda import Block, Ordinals
+from corpus.agenda import Block
 from corpus.chunks import split
 from corpus.judges.base import Window
-from corpus.records import Part, Record
+from corpus.records import Part
 from executors.errors import ValidationError
+from executors.makers import maker
 from executors.tokens import TokenCounter, estimate
 
 __all__ = ["Cut", "Readable", "windows"]
 
-_READ_AHEAD = 1024
+_window = maker(Window)
 
 
 class Readable(Protocol):
-    """What windows are cut from: the spool, or anything that reads records by ordinal."""
+    """What windows are cut from: the spool, or anything that reads parts by ordinal."""
 
-    def read(self, ordinals: Sequence[int]) -> list[Record]:
-        """Return the records of these ordinals, in their order."""
+    def parts(self, ordinals: Sequence[int]) -> Iterator[list[Part]]:
+        """Yield the records of these ordinals as whole parts, in their order, some at a time."""
         ...
 
 
@@ -69,55 +70,46 @@ def windows(
         done: by ordinal, records that need no judging. A window of nothing else is left out; one
             that holds others too stays whole, so that it is the window that it always was.
     """
-    if done is not None and bool(done[block.ordinals].all()):
-        return  # without a look at its texts
-    for index, items in enumerate(_groups(source, block.ordinals, cut, count), start=block.first):
+    if done is not None:
+        judged = done[block.ordinals]
+        if judged.all():
+            return  # without a look at its texts
+        if not judged.any():
+            done = None
+    groups = _groups(source.parts(block.ordinals.tolist()), cut, count)
+    for index, items in enumerate(groups, start=block.first):
         if done is None or not all(done[part.ordinal] for part in items):
-            yield Window(index=index, pass_index=block.pass_index, items=tuple(items))
+            yield _window(index=index, pass_index=block.pass_index, items=tuple(items))
 
 
-def _groups(
-    source: Readable, order: Ordinals, cut: Cut, count: TokenCounter
-) -> Iterator[list[Part]]:
-    parts = _whole(source, order) if cut.whole else _parts(source, order, cut, count)
+def _groups(parts: Iterator[list[Part]], cut: Cut, count: TokenCounter) -> Iterator[list[Part]]:
     held: list[Part] = []
     weight = 0
-    for part, tokens in parts:
-        if held and (len(held) == cut.items or weight + tokens > cut.tokens):
-            yield held
-            held, weight = [], 0
-        held.append(part)
-        weight += tokens
+    for some in parts:
+        tokens = [0 if cut.whole else count(part.text) for part in some]
+        if not held and max(tokens) * cut.items <= cut.tokens:
+            # However they meet, no window is too heavy: nearly always so.
+            full = len(some) - len(some) % cut.items
+            for start in range(0, full, cut.items):
+                yield some[start : start + cut.items]
+            held, weight = some[full:], sum(tokens[full:])
+            continue
+        for part, heavy in _split(some, tokens, cut, count):
+            if held and (len(held) == cut.items or weight + heavy > cut.tokens):
+                yield held
+                held, weight = [], 0
+            held.append(part)
+            weight += heavy
     if held:
         yield held
 
 
-def _read(source: Readable, order: Ordinals) -> Iterator[tuple[int, Record]]:
-    for start in range(0, len(order), _READ_AHEAD):
-        some = order[start : start + _READ_AHEAD].tolist()
-        yield from zip(some, source.read(some), strict=True)
-
-
-def _whole(source: Readable, order: Ordinals) -> Iterator[tuple[Part, int]]:
-    for ordinal, record in _read(source, order):
-        yield (
-            Part(ordinal=ordinal, id=record.id, text=record.text, where=record.where),
-            0,
-        )
-
-
-def _parts(
-    source: Readable, order: Ordinals, cut: Cut, count: TokenCounter
+def _split(
+    parts: list[Part], tokens: list[int], cut: Cut, count: TokenCounter
 ) -> Iterator[tuple[Part, int]]:
-    for ordinal, record in _read(source, order):
-        tokens = count(record.text)
-        if tokens <= cut.tokens:
-            yield (
-                Part(ordinal=ordinal, id=record.id, text=record.text, where=record.where),
-                tokens,
-            )
+    for part, heavy in zip(parts, tokens, strict=True):
+        if heavy <= cut.tokens:
+            yield part, heavy
             continue
-        for part in split(
-            record, ordinal, max_tokens=cut.tokens, overlap_tokens=cut.overlap, count=count
-        ):
-            yield part, count(part.text)
+        for piece in split(part, max_tokens=cut.tokens, overlap_tokens=cut.overlap, count=count):
+            yield piece, count(piece.text)

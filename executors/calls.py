@@ -22,6 +22,7 @@ from executors.events import Emit, Warned
 from executors.gate.allowance import Allowance, Estimate, Reservation
 from executors.ids import ContentKey, NodeId
 from executors.journal.records import Filed, Journal, NoJournal, Paid
+from executors.makers import maker
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
@@ -43,6 +44,9 @@ class Foreseen:
     """Tokens, as the run counts them."""
     filed: bool
     """The journal holds its answer, so that it would cost nothing."""
+
+
+_answer, _estimate, _made_paid = maker(Answer), maker(Estimate), maker(Paid)
 
 
 class Calls:
@@ -146,7 +150,7 @@ class Calls:
         cost = cost_of(reply.usage, price)
         attempts += reply.requests - 1
         paid = payment.settle(reply.usage, cost, attempts)
-        answer = Answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
+        answer = _answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
         try:
             await self.journal.answer(key, reply, paid)
         finally:  # it is paid, also where somebody stops waiting for the disk
@@ -369,7 +373,7 @@ class _Payment:
 
     def _paid(self, attempts: int) -> Paid:
         usd = None if self._worst.usd is None else self._usd
-        return Paid(tokens=self._tokens, usd=usd, attempts=attempts)
+        return _made_paid(tokens=self._tokens, usd=usd, attempts=attempts)
 
 
 def _filed(found: Filed | ModelError, key: ContentKey, log: CallLog) -> Answer:
@@ -395,4 +399,4 @@ def _tokens_of(reply: ModelReply) -> int | None:
 
 def _worst_case(prompt: int, max_tokens: int, price: Price | None) -> Estimate:
     usd = None if price is None else worst_cost(prompt, max_tokens, price)
-    return Estimate(tokens=prompt + max_tokens, usd=usd)
+    return _estimate(tokens=prompt + max_tokens, usd=usd)

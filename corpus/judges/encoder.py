@@ -104,7 +104,7 @@ async def rank(
     cut = 0
     for start in range(0, len(ordinals), _BATCH):
         some = ordinals[start : start + _BATCH].tolist()
-        texts = [record.text for record in source.read(some)]
+        texts = [part.text for parts in source.parts(some) for part in parts]
         cut += sum(is_longer(text, encoder.max_words) for text in texts)
         vectors = await anyio.to_thread.run_sync(encoder.encode, texts)
         scores[start : start + len(texts)] = vectors @ query

@@ -211,9 +211,8 @@ def _counting(bench: _Bench) -> None:
     filing = _filing(bench.spool, ledger)
     verdicts = [NotMatched()] * _ITEMS
     for window in bench.windows:
-        for part in window.items:
-            ledger.add(part, window.pass_index, verdicts[0])
-        filing.file(window, verdicts[: len(window.items)])
+        values = ledger.take(window.items, window.pass_index, verdicts[: len(window.items)])
+        filing.file(window.pass_index, window.items, values)
 
 
 def _telling(bench: _Bench) -> None:

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.chunks import split
-from corpus.records import Part, Record, is_blank
+from corpus.records import Part, is_blank
 from executors.errors import ValidationError
 from executors.tokens import estimate
 from tests.support.nasty import NASTY_TEXTS, any_text
 
 
 def parts(text: str, tokens: int, overlap: int = 0) -> tuple[Part, ...]:
-    record = Record(id="r", text=text, where="f:1")
-    return split(record, 7, max_tokens=tokens, overlap_tokens=overlap)
+    whole = Part(ordinal=7, id="r", text=text)
+    return split(whole, max_tokens=tokens, overlap_tokens=overlap)
 
 
 def letters(text: str) -> list[int]:
@@ -82,8 +82,8 @@ def test_splitting_counts_each_character_a_bounded_number_of_times(text: str) ->
         counted += len(piece)
         return estimate(piece)
 
-    record = Record(id="r", text=text)
-    assert split(record, 0, max_tokens=100, overlap_tokens=10, count=count)
+    whole = Part(ordinal=0, id="r", text=text)
+    assert split(whole, max_tokens=100, overlap_tokens=10, count=count)
     assert counted < 30 * len(text)
 
 

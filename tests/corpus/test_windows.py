@@ -1,6 +1,7 @@
 """Windows: bounded by items and tokens, other neighbours in each pass, nothing lost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from corpus.agenda import BLOCK, Agenda, Block, rotate
-from corpus.records import Record
+from corpus.records import Part
 from corpus.windows import Cut, windows
 from executors.errors import ValidationError
+from executors.tokens import estimate
 
 
 class Texts:
-    """Records read by ordinal from memory."""
+    """Parts read by ordinal from memory, so many at a time."""
 
-    def __init__(self, texts: list[str]) -> None:
+    def __init__(self, texts: list[str], at_once: int = 1_000) -> None:
         self.texts = texts
+        self.at_once = at_once
 
-    def read(self, ordinals: Sequence[int]) -> list[Record]:
-        return [Record(id=f"r{n}", text=self.texts[n]) for n in ordinals]
+    def parts(self, ordinals: Sequence[int]) -> Iterator[list[Part]]:
+        parts = [Part(ordinal=n, id=f"r{n}", text=self.texts[n]) for n in ordinals]
+        for start in range(0, len(parts), self.at_once):
+            yield parts[start : start + self.at_once]
 
 
 def block(count: int) -> Block:
@@ -100,6 +105,27 @@ def test_each_pass_shows_every_part_of_every_record_once(
         assert mine == list(range(of.pop()))
 
 
+@given(
+    st.lists(st.text("ab é", max_size=60), max_size=40),
+    st.integers(1, 9),
+    st.integers(16, 200),
+    st.integers(1, 40),
+)
+def test_the_same_windows_come_out_however_many_parts_are_read_at_once(
+    texts: list[str], items: int, tokens: int, at_once: int
+) -> None:
+    """So that what decides them is never how a spool lies on its disk."""
+    cut = Cut(items=items, tokens=tokens, overlap=2)
+    found = list(windows(Texts(texts, at_once), block(len(texts)), cut))
+    assert found == list(windows(Texts(texts, 1), block(len(texts)), cut))
+    for window, after in pairwise(found):
+        weight = sum(estimate(part.text) for part in window.items)
+        assert len(window.items) <= items
+        assert weight <= tokens
+        more = weight + estimate(after.items[0].text)
+        assert len(window.items) == items or more > tokens
+
+
 def test_no_window_reaches_from_one_block_into_the_next() -> None:
     """So that a block can be cut anywhere, alone, into the same windows."""
     count = BLOCK + 3
@@ -121,7 +147,7 @@ def test_a_window_that_is_done_is_left_out_and_any_other_stays_whole() -> None:
 
 def test_a_block_that_is_done_is_not_even_read() -> None:
     class Unread:
-        def read(self, ordinals: Sequence[int]) -> list[Record]:
+        def parts(self, ordinals: Sequence[int]) -> Iterator[list[Part]]:
             raise AssertionError(ordinals)
 
     assert list(windows(Unread(), block(2), Cut(), done=np.ones(2, dtype=np.bool_))) == []
