@@ -3,6 +3,7 @@
 Layout:
 
 - `counting` `resuming`: the fronts for `count` and `resume`; `options` checks, `counted` is one session
+- `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
 - `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
 - `runs`: their directories, sessions and logs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from corpus.records import Record, RecordState
     from corpus.results import Ranked, Ranking, Row, Tally
     from corpus.verdicts import Quote
+    from executors.buckets import Limits
     from executors.errors import (
         AuthError,
         ConfigError,
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
     from executors.usage import Usage
     from rlm.corpora import Corpus, open_corpus
     from rlm.counting import CountOutcome, count, count_sync
+    from rlm.dry_run import plan_count, plan_count_sync
+    from rlm.forecast import CountPlan
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
     from rlm.outcome import Blocker, Completed, Incomplete
@@ -95,6 +99,7 @@ __all__ = [
     "ContextExceeded",
     "Corpus",
     "CountOutcome",
+    "CountPlan",
     "DeadlineExceeded",
     "DiskFault",
     "DuplicateIds",
@@ -107,6 +112,7 @@ __all__ = [
     "Interrupted",
     "Label",
     "LabelsError",
+    "Limits",
     "MalformedReply",
     "Message",
     "MissingExtra",
@@ -155,6 +161,8 @@ __all__ = [
     "count_sync",
     "load_result",
     "open_corpus",
+    "plan_count",
+    "plan_count_sync",
     "read_labels",
     "resume",
     "resume_sync",
@@ -175,6 +183,7 @@ _HOMES = {
     "ContextExceeded": "executors.errors",
     "Corpus": "rlm.corpora",
     "CountOutcome": "rlm.counting",
+    "CountPlan": "rlm.forecast",
     "DeadlineExceeded": "executors.errors",
     "DiskFault": "executors.errors",
     "DuplicateIds": "executors.errors",
@@ -187,6 +196,7 @@ _HOMES = {
     "Interrupted": "executors.errors",
     "Label": "rlm.labels",
     "LabelsError": "executors.errors",
+    "Limits": "executors.buckets",
     "MalformedReply": "executors.errors",
     "Message": "executors.messages",
     "MissingExtra": "executors.errors",
@@ -233,6 +243,8 @@ _HOMES = {
     "count_sync": "rlm.counting",
     "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
+    "plan_count": "rlm.dry_run",
+    "plan_count_sync": "rlm.dry_run",
     "read_labels": "rlm.labelling.file",
     "resume": "rlm.resuming",
     "resume_sync": "rlm.resuming",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from corpus.criterion import Criterion
 from corpus.exact import terms_predicate
-from corpus.judges.base import Judge, JudgeKind
+from corpus.judges.base import AskingJudge, JudgeInfo, JudgeKind
 from corpus.judges.rule import Rule, RuleJudge
 from corpus.questions import OneOf, Question
+from corpus.windows import Cut
 from executors.calls import Calls
 from executors.errors import ConfigError, ValidationError
 from executors.events import Emit
@@ -22,7 +23,7 @@ from rlm.options import CountOptions
 if TYPE_CHECKING:
     from executors.models.encoders.load import Encoder
 
-__all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "plan_judge"]
+__all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "cut_for", "plan_judge"]
 
 _ENCODER: Final = "encoder"
 
@@ -38,7 +39,7 @@ class Asking:
 
     def judge(
         self, calls: Calls, criterion: Criterion, options: CountOptions, node: NodeId, emit: Emit
-    ) -> Judge:
+    ) -> AskingJudge:
         """Return the judge that asks."""
         # Each judge brings its prompts and parsers; only the one that is used is loaded.
         if self.kind == "logprob":
@@ -57,7 +58,7 @@ class Ruling:
     rule: Rule
     name: str
 
-    def judge(self, question: Question, node: NodeId, emit: Emit) -> Judge:
+    def judge(self, question: Question, node: NodeId, emit: Emit) -> RuleJudge:
         """Return the judge that runs the rule."""
         return RuleJudge(self.rule, question=question, name=self.name, node=node, emit=emit)
 
@@ -75,12 +76,17 @@ JudgePlan = Asking | Ruling | Encoding
 
 
 def plan_judge(
-    options: CountOptions, question: Question, *, warn: Callable[[str], None] | None = None
+    options: CountOptions,
+    question: Question,
+    *,
+    warn: Callable[[str], None] | None = None,
+    asks: bool = True,
 ) -> JudgePlan:
     """Choose the judge and check that it can work: its spec, key and extra.
 
     Args:
         warn: hears what the user should know of a model that is made here; None logs it.
+        asks: False where no model will be asked, so that none needs a key.
 
     Raises:
         ConfigError: a model spec or key cannot work.
@@ -94,10 +100,23 @@ def plan_judge(
         case "encoder":
             return _encoding(options)
         case "chat" | "logprob":
-            model, owned = _model(options, kind, warn)
+            model, owned = _model(options, kind, warn, asks=asks)
             return Asking(kind=kind, model=model, owned=owned)
         case _:
             assert_never(kind)
+
+
+def cut_for(options: CountOptions, plan: JudgePlan, info: JudgeInfo) -> Cut:
+    """Return how windows are cut for a judge; half of a known context is left to what is no text."""
+    known = plan.model.info.context_window if isinstance(plan, Asking) else None
+    wanted = options.window_tokens
+    tokens = wanted if known is None else max(16, min(wanted, known // 2))
+    return Cut(
+        items=options.window or info.window,
+        tokens=tokens,
+        overlap=min(60, tokens // 4),
+        whole=info.pools,
+    )
 
 
 def _kind(options: CountOptions) -> JudgeKind:
@@ -151,7 +170,7 @@ def _encoding(options: CountOptions) -> Encoding:
 
 
 def _model(
-    options: CountOptions, kind: JudgeKind, warn: Callable[[str], None] | None
+    options: CountOptions, kind: JudgeKind, warn: Callable[[str], None] | None, *, asks: bool
 ) -> tuple[Model, bool]:
     model = options.model
     if model is None or (isinstance(model, str) and is_encoder(model)):
@@ -160,5 +179,5 @@ def _model(
             hint="name one, as in model='openai:gpt-x' (--model openai:gpt-x); see: rlm models",
         )
     if isinstance(model, str):
-        return resolve_model(model, key_env=options.key_env, warn=warn), True
+        return resolve_model(model, key_env=options.key_env, warn=warn, asks=asks), True
     return model, False

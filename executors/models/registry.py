@@ -91,12 +91,15 @@ def resolve_model(
     transport: httpx.AsyncBaseTransport | None = None,
     context_window: int | None = None,
     warn: Callable[[str], None] | None = None,
+    asks: bool = True,
 ) -> Model:
     """Return the model that a spec names; nothing is asked or downloaded.
 
     Args:
         key_env: name of the environment variable with the key, never the key.
         environ: where variables are read; None reads the process's own.
+        asks: False for a model that is never asked and only says what it is: a key that is not set
+            is no error then.
 
     Raises:
         ConfigError: unknown provider, missing name or key, or a URL that cannot be used.
@@ -124,7 +127,7 @@ def resolve_model(
     return OpenAIModel(
         name,
         base_url=url,
-        key=_key(url, key_env, environ),
+        key=_key(url, key_env, environ) if asks else None,
         bounds=bounds,
         transport=transport,
         context_window=context_window,

@@ -160,6 +160,9 @@ def count(
             "--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would take; ask and pay nothing.")
+    ] = False,
     json_: Json = False,
 ) -> int:
     """Count the records that match a question, and account for every one of them.
@@ -182,6 +185,11 @@ def count(
             "--positive has no effect: --one-of has no yes", hint="leave one of the two out"
         )
     term_list = split_list(terms, option="--terms")
+    if dry_run and (out is not None or label is not None):
+        raise ValidationError(
+            f"{'--out' if out is not None else '--label'} has no effect: a dry run judges nothing",
+            hint="leave one of the two out",
+        )
     if out is not None:
         require_outside(source, Path(out), option="--out")
     source_open = open_corpus(
@@ -235,4 +243,8 @@ def count(
         run=run,
         cache=not no_cache,
     )
+    if dry_run:
+        from rlm.cli.dry_run import run_dry
+
+        return run_dry(asked, source_open, options, as_json=json_)
     return run_count(asked, source_open, options, target, as_json=json_)

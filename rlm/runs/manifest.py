@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -23,7 +24,7 @@ from executors.ids import RunId
 from rlm.corpora import Spec
 from rlm.runs.home import MANIFEST, data_home, write_atomically
 
-__all__ = ["Judging", "Manifest", "SessionNote", "mark_of", "question_of"]
+__all__ = ["Judging", "Manifest", "SessionNote", "mark_of", "question_of", "same_judging"]
 
 _FORMAT: Final = 1
 _FROZEN: Final = ConfigDict(frozen=True, extra="ignore")
@@ -149,6 +150,16 @@ class Manifest(BaseModel):
     def foreign(self) -> bool:
         """Whether it was made on another account or machine."""
         return not hmac.compare_digest(self.mark, mark_of(RunId(self.run)))
+
+
+def same_judging(
+    sessions: Sequence[SessionNote], judging: Judging, order: str | None
+) -> SessionNote | None:
+    """Return the last session that judged, where it did so in this way and over these records."""
+    before = [note for note in sessions if note.judging is not None]
+    if not before or before[-1].judging != judging or before[-1].order != order:
+        return None
+    return before[-1]
 
 
 def question_of(manifest: Manifest) -> Question:

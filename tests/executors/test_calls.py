@@ -22,6 +22,7 @@ from executors.gate.allowance import Caps
 from executors.ids import ContentKey
 from executors.journal.records import Filed, NoJournal
 from executors.messages import ModelReply, ModelRequest, ResponseSchema
+from executors.tokens import estimate
 from tests.executors.asks import ask
 from tests.executors.benches import NOTHING, Bench, reply, reserve_of
 
@@ -257,3 +258,11 @@ async def test_a_call_that_would_be_refused_is_refused_when_foreseen() -> None:
     bench = Bench(context_window=32)
     with pytest.raises(ContextExceeded):
         bench.calls.foresee(bench.model, ask("words " * 100))
+
+
+async def test_a_response_schema_is_reserved_for_too() -> None:
+    """Servers that hold a reply to one show it to the model, and bill it."""
+    bench = Bench()
+    schema = ResponseSchema(name="answers", schema={"type": "object"})
+    plain, held = (bench.calls.foresee(bench.model, ask(schema=s)) for s in (None, schema))
+    assert held.prompt - plain.prompt == estimate(schema.canonical) > 0

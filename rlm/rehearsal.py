@@ -1,0 +1,297 @@
+"""A rehearsal of a count: everything but its calls, to say what they would come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+
+from corpus.agenda import Agenda, Block
+from corpus.criterion import Criterion
+from corpus.events import SourceRead
+from corpus.filing import Filing
+from corpus.judges.base import AskingJudge
+from corpus.ledger import Ledger
+from corpus.questions import OneOf, Question
+from corpus.scan import distinct
+from corpus.sources import SourceLike
+from corpus.spool import Spool
+from corpus.windows import Cut, windows
+from executors.calls import Calls
+from executors.errors import ModelError, ValidationError
+from executors.events import Event, Warned
+from executors.gate.allowance import CapsAllowance
+from executors.ids import ContentKey, child_of
+from executors.models.base import Model
+from executors.models.prices import NoPrices
+from executors.tokens import estimate
+from rlm.corpora import Corpus, open_corpus
+from rlm.events import NodeFinished, NodeStarted
+from rlm.forecast import CountPlan, Load, Pacing, bounds_for, seconds_of, total, usd_of
+from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
+from rlm.options import CountOptions
+from rlm.runs.glance import Glance, glance
+from rlm.runs.log import ROOT
+from rlm.runs.manifest import Judging
+from rlm.runs.session import Wanted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Rehearsal"]
+
+_READ, _JUDGE = child_of(ROOT, 0), child_of(ROOT, 2)
+# Seconds that a model or an encoder gets to let go.
+_GRACE: Final = 5
+
+
+class Rehearsal:
+    """Goes through a count without its calls: no model is asked, no socket opened, no key needed.
+
+    Args:
+        latency: seconds a call, for the time: a guess.
+
+    Raises:
+        UsageError: from the constructor, when the judge that is asked for cannot work.
+    """
+
+    def __init__(self, question: Question, options: CountOptions, *, latency: float) -> None:
+        if options.replay is not None:
+            raise ValidationError(
+                "replay has no effect: a dry run asks nothing", hint="leave one of the two out"
+            )
+        self._question = question
+        self._options = options
+        self._latency = latency
+        self._emit = options.on_event or _unheard
+        self._plan: JudgePlan = plan_judge(options, question, warn=self._warned, asks=False)
+
+    async def plan(self, corpus: SourceLike | Corpus | None) -> CountPlan:
+        """Return what the count would take; without a corpus, over the records of its run."""
+        opened = None if corpus is None else open_corpus(corpus)
+        values, objects = self._options.recorded()
+        wanted = Wanted(
+            directory=self._options.run,
+            question=self._question,
+            options=values,
+            objects=objects,
+        )
+        try:
+            async with glance(wanted, now=self._options.clock.now()) as place:
+                spool = await self._read(place, opened)
+                try:
+                    return await self._planned(place, spool, opened)
+                finally:
+                    spool.close()
+        finally:
+            await self._close()
+
+    async def _read(self, place: Glance, corpus: Corpus | None) -> Spool:
+        if corpus is None:
+            return place.kept_spool()
+        now, source = self._options.clock.now, corpus.source
+        self._emit(NodeStarted(node=_READ, at=now(), name=f"read {source.info.name}"))
+        try:
+            spool = await place.read(corpus, self._options.on_duplicate)
+        finally:
+            self._emit(NodeFinished(node=_READ, at=now()))
+        info = source.info
+        self._emit(
+            SourceRead(
+                node=_READ,
+                at=now(),
+                source=info.name,
+                records=len(spool),
+                empty=int(spool.is_empty.sum()),
+                identical=spool.identical,
+                said=info.said,
+            )
+        )
+        for warning in source.warnings:
+            self._warned(warning.sentence, warning.count)
+        return spool
+
+    async def _planned(self, place: Glance, spool: Spool, corpus: Corpus | None) -> CountPlan:
+        found = CountPlan(
+            question=self._question.text,
+            source="the records of the run" if corpus is None else corpus.source.info.name,
+            records=len(spool),
+            empty=int(spool.is_empty.sum()),
+            identical=spool.identical,
+            distinct=len(distinct(spool)),
+            judge=_name_of(self._plan),
+            run=None if place.kept is None else str(place.kept),
+            spent=place.spent,
+            latency=self._latency,
+        )
+        return (
+            await self._asked(place, spool, self._plan, found)
+            if isinstance(self._plan, Asking)
+            else found
+        )
+
+    async def _asked(
+        self, place: Glance, spool: Spool, plan: Asking, found: CountPlan
+    ) -> CountPlan:
+        """Fill in what a model is asked."""
+        options, info = self._options, plan.model.info
+        calls = self._calls(place)
+        judge = plan.judge(calls, self._criterion, options, _JUDGE, self._emit)
+        cut = cut_for(options, plan, judge.info)
+        script = await anyio.to_thread.run_sync(self._script, place, spool, judge, cut)
+        reader = _Reader(spool, judge, calls, plan.model, cut)
+        loads = [await reader.load(script, n) for n in range(len(script.agenda.passes))]
+        load = total(loads)
+        pacing = Pacing(
+            cap=min(options.concurrency, info.max_concurrency or options.concurrency),
+            latency=self._latency,
+        )
+        price = (options.prices or NoPrices()).price(info)
+        usd, seconds = usd_of(load, price), seconds_of(loads, pacing)
+        return replace(
+            found,
+            judge=judge.info.name,
+            asks=True,
+            restored=script.restored,
+            passes=len(loads),
+            window=cut.items,
+            concurrency=pacing.cap,
+            load=load,
+            usd=usd,
+            seconds=seconds,
+            bounds=bounds_for(load, usd, seconds, caps=options.caps, spent=place.spent),
+        )
+
+    def _calls(self, place: Glance) -> Calls:
+        options = self._options
+        return Calls(
+            allowance=CapsAllowance(options.caps, options.clock),
+            emit=self._emit,
+            clock=options.clock,
+            journal=place.journal,
+            prices=options.prices,
+            retry=options.retry,
+            concurrency=options.concurrency,
+        )
+
+    def _script(self, place: Glance, spool: Spool, judge: AskingJudge, cut: Cut) -> _Script:
+        """Return what is left to judge, as the session that is to come would find it. Blocking."""
+        todo = distinct(spool)
+        passes = 1 if judge.info.deterministic else self._options.passes
+        labels = self._question.labels if isinstance(self._question, OneOf) else ()
+        criterion, identity = self._criterion.key, judge.info.identity
+        filing = Filing(
+            place.journal,
+            spool,
+            Ledger(len(spool), passes=passes, labels=labels),
+            todo,
+            criterion=criterion,
+            judge=identity,
+        )
+        restored = filing.restore()
+        judging = Judging.of(criterion=criterion, judge=identity, passes=passes, cut=cut)
+        return _Script(
+            agenda=place.agenda(filing.agenda(), Agenda.whole(todo, passes), judging, spool),
+            done=filing.done,
+            restored=restored,
+        )
+
+    @property
+    def _criterion(self) -> Criterion:
+        return Criterion(question=self._question, description=self._options.description)
+
+    def _warned(self, message: str, count: int = 1) -> None:
+        at = self._options.clock.now()
+        self._emit(Warned(node=ROOT, at=at, code="dry-run", message=message, count=count))
+
+    async def _close(self) -> None:
+        match self._plan:
+            case Asking(owned=True):
+                with anyio.move_on_after(_GRACE, shield=True):
+                    await self._plan.model.aclose()
+            case Encoding(owned=True):
+                await anyio.to_thread.run_sync(self._plan.encoder.close)
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Script:
+    """What is left to judge."""
+
+    agenda: Agenda
+    done: NDArray[np.bool_]
+    """By pass and ordinal."""
+    restored: int
+
+
+class _Reader:
+    """Builds the requests of each window, and adds up what they would take."""
+
+    def __init__(
+        self, spool: Spool, judge: AskingJudge, calls: Calls, model: Model, cut: Cut
+    ) -> None:
+        self._spool = spool
+        self._judge = judge
+        self._calls = calls
+        self._model = model
+        self._cut = cut
+        self._seen: set[ContentKey] = set()
+
+    async def load(self, script: _Script, pass_index: int) -> Load:
+        """Return what a pass takes; a block at a time in a thread, so that it can be stopped."""
+        found: list[Load] = []
+        for block in script.agenda.blocks(pass_index, items=self._cut.items):
+            read = partial(self._block, block, script.done[pass_index])
+            found.append(await anyio.to_thread.run_sync(read))
+        return total(found)
+
+    def _block(self, block: Block, done: NDArray[np.bool_]) -> Load:
+        shown = calls = filed = shared = refused = prompt = shortest = longest = 0
+        for window in windows(self._spool, block, self._cut, done=done):
+            shown += 1
+            for ask in self._judge.asks(window):
+                try:
+                    call = self._calls.foresee(self._model, ask.request, ordinal=ask.ordinal)
+                except ModelError:
+                    refused += 1
+                    continue
+                if call.key in self._seen:
+                    shared += 1
+                    continue
+                self._seen.add(call.key)
+                if call.filed:
+                    filed += 1
+                    continue
+                calls += 1
+                prompt += call.prompt
+                shortest += max(1, estimate(ask.shortest))
+                longest += ask.request.max_tokens
+        return Load(
+            windows=shown,
+            calls=calls,
+            filed=filed,
+            shared=shared,
+            refused=refused,
+            prompt=prompt,
+            shortest=min(shortest, longest),
+            longest=longest,
+        )
+
+
+def _name_of(plan: JudgePlan) -> str:
+    match plan:
+        case Asking():
+            return plan.kind
+        case Ruling():
+            return plan.name
+        case Encoding():
+            return f"encoder {plan.encoder.name}"
+
+
+def _unheard(_: Event) -> None:
+    """Take the place of a listener."""
