@@ -41,6 +41,8 @@ class ScanStarted(Event):
     cap: int
     asks: bool = True
     """A model is asked, so that the bounds of the run bind."""
+    restored: int = 0
+    """Verdicts of earlier sessions that hold, all passes together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

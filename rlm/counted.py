@@ -328,7 +328,16 @@ class CountRun:
             )
         )
 
-    def _started(self, judge: str, items: int, passes: int, window: int, cap: int) -> None:
+    def _started(
+        self,
+        judge: str,
+        items: int,
+        passes: int,
+        window: int,
+        cap: int,
+        *,
+        filing: Filing | None = None,
+    ) -> None:
         self._log.emit(
             ScanStarted(
                 node=_JUDGE,
@@ -339,6 +348,7 @@ class CountRun:
                 window=window,
                 cap=cap,
                 asks=isinstance(self._plan, Asking),
+                restored=0 if filing is None else int(filing.done.sum()),
             )
         )
 
@@ -370,7 +380,9 @@ class CountRun:
         heeding = nullcontext() if options.stop is None else options.stop.heeding()
         with heeding, self._log.node(_JUDGE, f"judge by {info.name}") as said:
             self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
-            self._started(info.name, agenda.items, plan.passes, plan.cut.items, plan.cap)
+            self._started(
+                info.name, agenda.items, plan.passes, plan.cut.items, plan.cap, filing=filing
+            )
             try:
                 await scan(
                     spool,

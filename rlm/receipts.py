@@ -13,6 +13,7 @@ from typing import Self
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
 from rlm.events import NodeFinished, NodeStarted, RunFinished, RunStarted
+from rlm.sittings import SessionFold, SessionReceipt
 
 __all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "Totals"]
 
@@ -142,6 +143,8 @@ class Receipts:
     """Hash over the result, the same however it came about; None where there is no result."""
     log_root: str | None = None
     """Hash over the lines of the log, in their order, up to the end of the last session."""
+    sessions: tuple[SessionReceipt, ...] = ()
+    """In their order; the totals are those of all of them."""
 
     def __repr__(self) -> str:
         ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
@@ -191,11 +194,12 @@ class ReceiptFold:
         """By node and role of the call: so that a call is counted once, and summed at the end."""
         self._models: set[str] = set()
         self._temperatures: set[float | None] = set()
+        self._sessions = SessionFold()
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
         match event:  # what comes with every call stands first
-            case CallStarted() | ScanStarted():
+            case CallStarted():
                 pass
             case CallFinished() | CallFailed() | Retried():
                 self._call(event)
@@ -204,11 +208,15 @@ class ReceiptFold:
                 node.windows += 1
                 node.items += event.items
                 node.unresolved += event.unresolved
+                self._sessions.window(event)
+            case ScanStarted():
+                self._sessions.scan(event)
             case JudgeNoted():
                 self._noted(event)
             case NodeStarted():
                 node = self._node(event)
                 node.name, node.started = event.name, event.at
+                node.finished = node.error = None
             case NodeFinished():
                 node = self._node(event)
                 node.finished, node.said, node.error = event.at, event.said, event.error
@@ -224,8 +232,10 @@ class ReceiptFold:
                 }
             case RunStarted():
                 self._run = event
+                self._sessions.start(event)
             case RunFinished():
                 self._blocker = event.blocker
+                self._sessions.finish(event)
             case _:
                 node = self._node(event)
                 node.warnings[f"unknown event {event.kind!r}"] = 1
@@ -266,6 +276,7 @@ class ReceiptFold:
             temperatures=tuple(sorted(self._temperatures, key=lambda t: -1.0 if t is None else t)),
             content_root=content_root,
             log_root=log_root,
+            sessions=self._sessions.sessions,
         )
 
     def _totals_of(self, event: Event, role: str | None) -> Totals:
@@ -295,9 +306,11 @@ class ReceiptFold:
                 self._models.add(event.model)
                 self._temperatures.add(event.temperature)
                 self._totals_of(event, event.role).finished(event)
+                self._sessions.call(event)
             case CallFailed():
                 self._models.add(event.model)
                 self._totals_of(event, event.role).failed_call(event)
+                self._sessions.call(event)
             case Retried():
                 self._totals_of(event, None).possibly_paid += event.possibly_paid
 

@@ -8,12 +8,14 @@ ours have.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from typing import Final, cast
 
 from rlm.receipts import NodeReceipt, Receipts, Totals
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.progress import duration
 from rlm.render.safe import plain
+from rlm.sittings import SessionReceipt
 
 __all__ = ["calls_of", "result_block", "spend_of", "times", "tree"]
 
@@ -51,6 +53,9 @@ def result_block(receipts: Receipts, *, missing: Sequence[str] = ()) -> list[Lin
     lines.append(_pair("cost", spend_of(receipts.totals)))
     if calls := calls_of(receipts.totals):
         lines.append(_pair("calls", calls))
+    if len(receipts.sessions) > 1:
+        lines.append(_pair("sessions", f"{len(receipts.sessions):,}; cost and calls are of all"))
+        lines += [_session(session) for session in receipts.sessions[-_LISTED:]]
     lines.append(_pair("receipt", _said(str(receipts.path))))
     return lines
 
@@ -209,6 +214,20 @@ def _blocked(blocker: str | None, missing: Sequence[str]) -> list[Line]:
         return []
     lines = [line("  ", Piece(f"incomplete: {_said(blocker)}", "bad"))]
     return lines + [line("    ", _said(text)) for text in missing]
+
+
+def _session(session: SessionReceipt) -> Line:
+    ending = "killed" if session.ended is None else (session.blocker or "completed")
+    facts = [_counted(session.calls, "call"), f"{_counted(session.verdicts, 'verdict')} made"]
+    if session.taken_over:
+        facts.append(f"{session.taken_over:,} taken over")
+    if session.lost:
+        facts.append(f"{_counted(session.lost, 'call')} lost")
+    took = "" if session.seconds is None else f", {duration(session.seconds)}"
+    began = f"{session.started.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    head = Piece(f"{session.number:>5}  {began}{took}  ", "dim")
+    style: Style = "plain" if session.blocker is None and session.ended is not None else "warn"
+    return line(head, Piece(_said(ending), style), f": {', '.join(facts)}")
 
 
 def _node_line(node: NodeReceipt, lead: str) -> Line:
