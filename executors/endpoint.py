@@ -196,7 +196,7 @@ class Endpoint:
         now = self._clock.monotonic()
         if self._turns.meter is not None and used is not None:
             self._turns.meter.correct(used - tokens, now)
-        self._pace.answered(epoch, now, waiting=self._turns.waiting)
+        self._pace.answered(epoch, now)
 
     def _refund(self, error: ModelError, tokens: int) -> None:
         """Give the tokens back that a failed try did not use."""

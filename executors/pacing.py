@@ -24,6 +24,8 @@ _GAP, _SHORTEST = 8.0, 0.05
 _ROUNDED = 1.0
 # Of a rate that was refused: what is safe at most, and what is tried where nothing was borne.
 _SAFE, _HALF = 0.9, 0.5
+# Calls a second at least: what was seen may have been an accident.
+_LEAST = 1 / 120
 # Of a wish: what is waited beyond it, so that processes that were told the same come apart.
 _APART = 0.1
 # Seconds in which the rate doubles while no bound is known.
@@ -43,6 +45,7 @@ class Pace:
     """When the next call may leave, as far as refusals tell."""
 
     __slots__ = (
+        "_binding",
         "_bucket",
         "_ceiling",
         "_closed_at",
@@ -80,11 +83,11 @@ class Pace:
         """Calls since the last opening, and those of them that were refused."""
         self._last: tuple[float, int] = (0.0, 0)
         """When the opening before the last one was, and how many calls were borne until the last."""
-        self._mark = self._next_mark = (0.0, 0, _INF)
+        self._mark = self._next_mark = (0.0, 0, 0.0)
         """Time, calls borne until then, and rate: of one to two seconds ago, and of later."""
         self._proven = False
         """Whether the closed time is known to be needed."""
-        self._wished = self._crowded = False
+        self._wished = self._crowded = self._binding = False
         self._unopened = True
         """Nothing has left since the endpoint was closed, or at all."""
         self.closed_until = -_INF
@@ -109,30 +112,38 @@ class Pace:
             return self.closed_until - now
         if self._bucket is None or self._unopened:
             return 0.0
-        return self._bucket.wait(1.0, now)
+        seconds = self._bucket.wait(1.0, now)
+        self._binding = self._binding or seconds > 0
+        return seconds
 
     def leave(self, now: float) -> None:
         """Count a call that leaves."""
         if self._unopened:
             self._open(now)
         elif now - self._since > _LOOK_BACK:  # what was long ago weighs less
-            self._since = now - _LOOK_BACK / 2
-            self._sent, self._refused = self._sent // 2, self._refused // 2
-            self._mark = self._next_mark = self._here(now)
+            self._forget_half(now)
         if now - self._next_mark[0] > _RECENT:
             self._mark, self._next_mark = self._next_mark, self._here(now)
         self._sent += 1
         if self._bucket is not None:
             self._bucket.take(1.0, now)
 
-    def answered(self, epoch: int, now: float, *, waiting: bool) -> None:
-        """Count an answer; the rate grows while others wait for their turn."""
+    def _forget_half(self, now: float) -> None:
+        self._since = now - _LOOK_BACK / 2
+        forgotten = self._sent - self._sent // 2
+        self._sent -= forgotten
+        self._mark, self._next_mark = (
+            (at, borne - forgotten, rate) for at, borne, rate in (self._mark, self._next_mark)
+        )
+
+    def answered(self, epoch: int, now: float) -> None:
+        """Count an answer; the rate grows where it is what calls have waited for."""
         if self._bucket is None or epoch != self.epoch:
             return
         self.in_a_row = 0
-        if waiting:
+        if self._binding:
             self._grow(self._bucket, min(now - self._grown_at, _DOUBLES), now)
-        self._grown_at = now
+        self._grown_at, self._binding = now, False
 
     def refused(
         self, epoch: int, now: float, *, wish: float | None, tries: int, crowded: bool = False
@@ -193,7 +204,8 @@ class Pace:
         self._unopened = False
 
     def _here(self, now: float) -> tuple[float, int, float]:
-        return now, self._sent - self._refused, self.rate
+        rate = self.rate if self._binding else 0.0  # what was allowed was not made use of
+        return now, self._sent - self._refused, rate
 
     def _set_rate(self, borne: int, now: float) -> None:
         known = self._refused_rate
@@ -207,6 +219,7 @@ class Pace:
         self._ceiling = 2.0 * seen if self._proven and borne and known == _INF else known
         closed = now - self._closed_at
         self._returns = max(_SOONEST, min(_RETURNS * closed, _RETURNS + _WINDOWS * closed))
+        rate = max(rate, _LEAST)
         self._bucket = Bucket(rate, _burst(rate), now=now, level=1.0)
 
     def _seen(self, borne: int, now: float) -> float:

@@ -15,6 +15,7 @@ from executors.endpoint import Endpoint, RetryPolicy
 from executors.errors import ModelError, RateLimited, ServerFault
 from executors.models.fakes.acts import Reply
 from executors.models.fakes.limited import Limited, LimitKind, RetryAfter
+from executors.pacing import Pace
 from tests.executors.asks import received
 from tests.support.hasty import LoopClock, run_hastily
 
@@ -161,6 +162,43 @@ def test_a_rate_that_was_raised_is_taken_up() -> None:
     slow, fast = run_hastily(scenario)
     assert slow >= 0.9 * 1_000 / 50
     assert fast <= 1.6 * 6_000 / 200
+
+
+def test_one_worker_alone_finds_its_rate_again_too() -> None:
+    """A window that was used up by somebody else says nothing about the next ones."""
+
+    async def scenario() -> float:
+        clock = LoopClock()
+        server = Limited(5, 2.0, kind="fixed", retry_after="seconds", now=clock.monotonic)
+        load = Load(server, clock=clock, latency=0.01)
+        await load.run(8, 1)
+        load.server = Limited(1_000, now=clock.monotonic)
+        before = clock.monotonic()
+        await load.run(500, 1)
+        return clock.monotonic() - before
+
+    assert run_hastily(scenario) <= 60.0
+
+
+@pytest.mark.parametrize("quiet", [59.0, 60.5, 61.0, 61.5, 200.0])
+def test_a_refusal_after_long_quiet_is_answered_with_about_the_rate_that_was_borne(
+    quiet: float,
+) -> None:
+    pace = Pace(RetryPolicy(), Random(1))
+    for n in range(2):  # from the second refusal on, a rate is known
+        now = n * 5.0
+        for _ in range(100):
+            pace.leave(now)
+            now += 0.01
+        pace.refused(pace.epoch, now, wish=None, tries=0)
+    at, end = pace.closed_until, pace.closed_until + quiet
+    while at < end:
+        pace.leave(at)
+        pace.answered(pace.epoch, at)
+        at += 0.1
+    pace.refused(pace.epoch, at, wish=None, tries=0)
+    pace.leave(pace.closed_until)
+    assert 5.0 <= pace.rate <= 15.0
 
 
 # ---------------------------------------------------------------- nobody herds, nobody polls
