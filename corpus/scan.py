@@ -28,7 +28,7 @@ from executors.events import Emit
 from executors.ids import NodeId, child_of
 from executors.makers import maker
 
-__all__ = ["Scan", "Span", "distinct", "judge_blocks", "name_of_pass", "scan"]
+__all__ = ["Scan", "Settle", "Span", "distinct", "judge_blocks", "name_of_pass", "scan"]
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
@@ -134,7 +134,7 @@ async def judge_blocks(
             source, block, cut, done=None if done is None else done[block.pass_index]
         )
     )
-    settle = _Settle(
+    settle = Settle(
         ledger,
         node=node,
         emit=emit,
@@ -161,7 +161,7 @@ def distinct(spool: Spool) -> NDArray[np.uint32]:
 _window_finished = maker(WindowFinished)
 
 
-class _Settle:
+class Settle:
     """Takes the result of each window into the ledger, and stops a scan that cannot succeed."""
 
     def __init__(

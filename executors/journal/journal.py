@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import anyio.to_thread
 
 from executors.errors import DiskFault, InternalError, ModelError, RunDirError
 from executors.ids import ContentKey
@@ -148,6 +149,18 @@ class RunJournal:
 
     # ---------------------------------------------------------------- the rest
 
+    async def refresh(self) -> None:
+        """Find from here on also what other processes have filed by now.
+
+        Raises:
+            RunDirError: the index cannot be made.
+        """
+        new = await anyio.to_thread.run_sync(_index, self._directory)
+        old, self._index = self._index, new
+        self._has_calls = new.calls > 0
+        if old is not None:
+            old.close()
+
     async def take(self, lines: bytes) -> None:
         """File lines that another process streams to this one; return once they are durable.
 
@@ -230,6 +243,10 @@ class RunJournal:
             self._segment.commit(done)
         except DiskFault:
             self._segment.commit(done)
+
+
+def _index(directory: Path) -> Index:
+    return Index(directory / "index.sqlite", segment_files(directory / "journal"))
 
 
 def _line_at(place: Place) -> bytes:

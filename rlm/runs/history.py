@@ -20,7 +20,7 @@ import rlm.events
 from executors.events import Event
 from executors.ids import NodeId
 
-__all__ = ["Unknown", "cut_torn_tail", "read_events"]
+__all__ = ["Unknown", "cut_torn_tail", "read_event", "read_events"]
 
 _TAIL: Final = 64 * 1024
 _MODULES: Final = (executors.events, corpus.events, rlm.events)
@@ -41,7 +41,7 @@ def read_events(path: Path) -> Iterator[Event]:
     with path.open("rb") as lines:
         for line in lines:
             if line.endswith(b"\n"):
-                yield _event(line)
+                yield read_event(line)
 
 
 def cut_torn_tail(path: Path) -> int:
@@ -62,7 +62,8 @@ def cut_torn_tail(path: Path) -> int:
         return size - end
 
 
-def _event(line: bytes) -> Event:
+def read_event(line: bytes) -> Event:
+    """Return the event of a line, its end left off or not."""
     try:
         fields = _fields(line)
         adapter = _adapters()[str(fields.pop("kind"))]

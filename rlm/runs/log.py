@@ -92,13 +92,23 @@ class RunLog:
         those that were answered stand in the journal, and those that left and of which nothing is
         known are told as possibly paid.
         """
-        now = self._clock.now()
         if self._cut_off is not None:
             for key, reply, paid in answers(self.directory):
                 if key not in self._cut_off:
-                    self.emit(_recovered(key, reply, paid, node=node, at=now, model=model))
+                    self.recovered(key, reply, paid, node=node, model=model)
         for lost in journal.lost:
-            self.emit(_lost(lost, node=node, at=now, model=model))
+            self.lost(lost, node=node, model=model)
+
+    def recovered(
+        self, key: ContentKey, reply: ModelReply, paid: Paid, *, node: NodeId, model: str
+    ) -> None:
+        """Tell an answer that stands in the journal, and whose process could not tell it."""
+        at = self._clock.now()
+        self.emit(_recovered(key, reply, paid, node=node, at=at, model=model))
+
+    def lost(self, lost: Lost, *, node: NodeId, model: str) -> None:
+        """Tell a call that left a process which has ended, and of which nothing is known."""
+        self.emit(_lost(lost, node=node, at=self._clock.now(), model=model))
 
     def start(
         self, run: RunId, *, session: int, name: str, task: str, options: Mapping[str, str]
