@@ -62,6 +62,14 @@ async def test_a_reply_comes_back_whole(tmp_path: Path) -> None:
         assert journal.find(key(1)) == Filed(reply=reply, usd=PAID.usd)
 
 
+async def test_numbers_that_json_cannot_hold_come_back(tmp_path: Path) -> None:
+    never = TokenLogprob(token="no", logprob=float("-inf"), top=(("yes", -0.5),))
+    reply = ModelReply(text="no", stop="end", token_logprobs=(never,))
+    async with opened(tmp_path) as journal:
+        await file_call(journal, key(1), reply)
+        assert journal.find(key(1)) == Filed(reply=reply, usd=PAID.usd)
+
+
 @pytest.mark.case("S14", "K14-14")
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal", "other"])
 async def test_an_answer_that_did_not_end_cleanly_is_asked_for_again(
@@ -114,6 +122,15 @@ async def test_a_call_that_left_and_of_which_nothing_is_known_is_charged(tmp_pat
                 Decimal("0.01"),
                 1,
             )
+
+
+async def test_a_call_that_left_twice_and_was_answered_once_is_lost_once(tmp_path: Path) -> None:
+    """Two workers may stream the same call to one segment."""
+    async with opened(tmp_path) as journal:
+        journal.intent(key(1), tokens=300, usd=None)
+        await file_call(journal, key(1))
+    async with opened(tmp_path) as journal:
+        assert (journal.spent.calls, journal.spent.lost) == (2, 1)
 
 
 async def test_the_last_note_of_a_content_holds(tmp_path: Path) -> None:
@@ -178,7 +195,7 @@ async def test_a_long_answer_lies_in_a_blob_and_a_million_ids_in_short_lines(
     async with opened(tmp_path) as journal:
         assert journal.find(key(1)) == Filed(reply=long, usd=PAID.usd)
         assert sum(1 for _ in journal.notes(SCOPE)) == 20_000
-        blob.write_bytes(b"damaged")
+        blob.write_bytes(blob.read_bytes().replace(b"xxx", b"xyx", 1))
         assert journal.find(key(1)) is None
         blob.unlink()
         assert journal.find(key(1)) is None

@@ -124,6 +124,17 @@ async def test_an_index_that_is_no_good_is_made_again_with_a_warning(
     assert await is_whole(tmp_path) == ()
 
 
+async def test_a_damaged_page_is_noticed_wherever_it_lies(tmp_path: Path) -> None:
+    await a_run(tmp_path)
+    await is_whole(tmp_path)
+    path = tmp_path / "index.sqlite"
+    whole = path.read_bytes()
+    for begin in range(0, len(whole), 4096):
+        path.write_bytes(whole[:begin] + b"\xa5" * 4096 + whole[begin + 4096 :])
+        (warning,) = await is_whole(tmp_path)
+        assert "made again" in warning
+
+
 async def test_an_index_that_is_gone_is_made_again(tmp_path: Path) -> None:
     await a_run(tmp_path)
     (tmp_path / "index.sqlite").unlink()

@@ -48,6 +48,20 @@ def test_two_in_one_process_never_share(tmp_path: Path) -> None:
     second.release()
 
 
+def test_two_in_one_process_never_share_where_locks_are_kept_by_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grant(fd: int, operation: int) -> None:
+        pass
+
+    monkeypatch.setattr(fcntl, "flock", grant)
+    first = RunLock(tmp_path)
+    first.take()
+    with pytest.raises(RunDirError, match="is in use"):
+        RunLock(tmp_path).take()
+    first.release()
+
+
 def test_a_live_process_is_named_and_a_dead_one_is_succeeded(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

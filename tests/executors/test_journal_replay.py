@@ -78,6 +78,7 @@ async def test_the_last_outcome_of_a_call_is_its_record(tmp_path: Path) -> None:
         await file_call(journal, key(1))
         journal.intent(key(2), tokens=1, usd=None)
         journal.failed(key(2), ServerFault("500", status=500), PAID)
+        journal.failed(key(1), None, PAID)  # cancelled: no outcome
     replay = Replay(tmp_path)
     assert replay.find(key(1)) == FOUND
     assert isinstance(replay.find(key(2)), ServerFault)
