@@ -40,8 +40,9 @@ from executors.errors import (
 from executors.gate.allowance import CapsAllowance
 from executors.ids import RunId, child_of, new_run_id
 from executors.journal.records import Journal, NoJournal, Spent
+from executors.models.prices import price_list
 from rlm.corpora import Corpus, open_corpus
-from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
+from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
@@ -80,7 +81,8 @@ class CountRun:
         self._options = options
         self._clock = options.clock
         self._warnings = ModelWarnings()
-        self._plan: JudgePlan = plan_judge(options, question, warn=self._warnings)
+        asks = options.replay is None
+        self._plan: JudgePlan = plan_judge(options, question, warn=self._warnings, asks=asks)
         self._notes: list[str] = []
         self._spent = False
         self._journal: Journal = NoJournal()
@@ -106,8 +108,8 @@ class CountRun:
                 )
                 self._warnings.go_to(self._log)
                 return await self._whole(corpus)
-        except UsageError:
-            if not self._spent:
+        except (UsageError, ReplayMiss):
+            if not self._spent or self._options.replay is not None:
                 session.discard(remove=self._options.run is None)
             raise
         finally:
@@ -274,9 +276,10 @@ class CountRun:
             emit=self._log.emit,
             clock=self._clock,
             journal=self._journal,
-            prices=self._options.prices,
+            prices=price_list(self._options.prices),
             retry=self._options.retry,
             concurrency=self._options.concurrency,
+            limits=self._options.limits,
         )
         return plan.judge(calls, self._criterion, self._options, _JUDGE, self._log.emit)
 
@@ -355,13 +358,7 @@ class CountRun:
     async def _judge(self, spool: Spool, judge: Judge, taught: Taught) -> _Outcome:
         options, info = self._options, judge.info
         labels = self._question.labels if isinstance(self._question, OneOf) else ()
-        tokens = _window_tokens(options.window_tokens, self._plan)
-        cut = Cut(
-            items=options.window or info.window,
-            tokens=tokens,
-            overlap=min(60, tokens // 4),
-            whole=info.pools,
-        )
+        cut = cut_for(options, self._plan, info)
         passes = 1 if info.deterministic else options.passes
         ledger = Ledger(len(spool), passes=passes, labels=labels)
         todo = distinct(spool)
@@ -473,12 +470,6 @@ def _blocker(halted: Halted) -> Blocker:
             return "disk"
         case _:
             return "halted"
-
-
-def _window_tokens(wanted: int, plan: JudgePlan) -> int:
-    """Leave half of a known window to instructions, aliases and the answer."""
-    known = plan.model.info.context_window if isinstance(plan, Asking) else None
-    return wanted if known is None else max(16, min(wanted, known // 2))
 
 
 def _code(name: str, labels: tuple[str, ...]) -> int:

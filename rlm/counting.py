@@ -11,11 +11,12 @@ from corpus.ledger import Votes
 from corpus.questions import Question, as_question
 from corpus.results import Ranking, Tally
 from corpus.sources import SourceLike
+from executors.buckets import Limits
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoders.load import Encoder
-from executors.models.prices import PriceList
+from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus
 from rlm.counted import CountRun
 from rlm.labels import AskLabels
@@ -49,9 +50,11 @@ async def count(
     concurrency: int = 16,
     quotes: bool = False,
     caps: Caps | None = None,
-    prices: PriceList | None = None,
+    prices: Price | PriceList | None = None,
+    limits: Limits | None = None,
     on_duplicate: OnDuplicate = "refuse",
     run: str | os.PathLike[str] | None = None,
+    replay: str | os.PathLike[str] | None = None,
     cache: bool = True,
     on_event: Callable[[Event], None] | None = None,
 ) -> CountOutcome:
@@ -82,7 +85,10 @@ async def count(
         concurrency: windows in flight.
         quotes: ask a chat judge for a quote, which code looks up in the record.
         caps: bounds of the run; finite by default.
-        prices: prices of tokens; None knows only that what runs here is free.
+        prices: the price of the model's tokens, or a list of prices; None knows only that what
+            runs here is free. What has no price draws nothing on the bound of USD.
+        limits: calls and tokens a minute that the server allows, which are kept; None finds out
+            from its refusals.
         on_duplicate: "refuse", or "suffix" to go on with repeated or empty ids.
         run: the directory of the run; a new one in the user's data directory when None. A run that
             is there already is gone on with: only contents without a verdict are paid for.
@@ -96,6 +102,7 @@ async def count(
 
     Raises:
         UsageError: an option, the source, the model or the labels are wrong; nothing was spent.
+        ReplayMiss: a call was not recorded, since something else than before decides it.
     """
     options = CountOptions(
         model=model,
@@ -116,8 +123,10 @@ async def count(
         quotes=quotes,
         caps=Caps() if caps is None else caps,
         prices=prices,
+        limits=limits,
         on_duplicate=on_duplicate,
         run=run,
+        replay=replay,
         cache=cache,
         on_event=on_event,
     )

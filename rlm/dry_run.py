@@ -9,11 +9,12 @@ from typing import Final
 from corpus.judges.base import JudgeKind
 from corpus.questions import Question, as_question
 from corpus.sources import SourceLike
+from executors.buckets import Limits
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoders.load import Encoder
-from executors.models.prices import PriceList
+from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus
 from rlm.forecast import CountPlan
 from rlm.options import CountOptions, OnDuplicate, Predicate
@@ -41,7 +42,8 @@ async def plan_count(
     concurrency: int = 16,
     quotes: bool = False,
     caps: Caps | None = None,
-    prices: PriceList | None = None,
+    prices: Price | PriceList | None = None,
+    limits: Limits | None = None,
     on_duplicate: OnDuplicate = "refuse",
     run: str | os.PathLike[str] | None = None,
     latency: float = LATENCY,
@@ -76,6 +78,7 @@ async def plan_count(
         quotes=quotes,
         caps=Caps() if caps is None else caps,
         prices=prices,
+        limits=limits,
         on_duplicate=on_duplicate,
         run=run,
         on_event=on_event,

@@ -94,6 +94,11 @@ def plan_judge(
         ValidationError: options that exclude each other.
     """
     kind = _kind(options)
+    if options.replay is not None and kind in {"rule", "encoder"}:
+        raise ValidationError(
+            f"replay (--replay) has no effect: the {kind} judge asks no model",
+            hint="leave it out, or name the model that the recorded run asked",
+        )
     match kind:
         case "rule":
             return _rule(options, question)

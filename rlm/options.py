@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, Self, cast, get_args
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import VOTES, Votes
 from corpus.questions import require_encodable
+from executors.buckets import Limits
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
 from executors.endpoint import RetryPolicy
@@ -21,9 +21,11 @@ from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoders.load import Encoder
-from executors.models.prices import PriceList
+from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from rlm.labels import AskLabels, Label
+from rlm.option_records import is_recordable, record_of, value_of
+from rlm.runs.home import named_run
 
 __all__ = ["CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
 
@@ -41,9 +43,12 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "positive": (str,),
     "description": (str,),
     "caps": (Caps,),
+    "limits": (Limits,),
     "run": (str, os.PathLike),
     "replay": (str, os.PathLike),
 }
+_SPELT: Final = {"prices": "--price", "limits": "--rpm, --tpm"}
+"""How the command line spells options that have another name there."""
 _SHOWN: Final = (
     "model", "judge", "encoder", "words", "labels", "positive", "description", "terms",
     "passes", "votes",
@@ -52,7 +57,7 @@ _SHOWN: Final = (
 _RECORDED: Final = (
     "model", "key_env", "judge", "encoder", "words", "positive", "description", "terms",
     "passes", "votes", "window", "window_tokens", "concurrency", "quotes", "caps", "prices",
-    "on_duplicate", "cache",
+    "limits", "on_duplicate", "cache", "replay",
 )  # fmt: skip
 
 
@@ -78,7 +83,8 @@ class CountOptions:
     quotes: bool = False
     caps: Caps = field(default_factory=Caps)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    prices: PriceList | None = None
+    prices: Price | PriceList | None = None
+    limits: Limits | None = None
     on_duplicate: OnDuplicate = "refuse"
     run: str | os.PathLike[str] | None = None
     cache: bool = True
@@ -91,11 +97,17 @@ class CountOptions:
         object.__setattr__(self, "terms", _terms(self.terms))
         for name, kinds in _KINDS.items():
             _kind(name, getattr(self, name), kinds)
+        if self.replay is not None:
+            object.__setattr__(self, "replay", _recording(self.replay, self.run))
         _one_of("votes", self.votes, VOTES)
         _one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
         if not isinstance(self.encoder, str | None) and not hasattr(self.encoder, "encode"):
             raise ValidationError(
                 f"encoder={self.encoder!r}"[:200], hint="give a spec such as 'encoder:minilm'"
+            )
+        if not isinstance(self.prices, Price | None) and not hasattr(self.prices, "price"):
+            raise ValidationError(
+                f"prices={self.prices!r}"[:200], hint="give a Price, or a list such as a PriceTable"
             )
         if isinstance(self.judge, str):
             _one_of("judge", self.judge, get_args(JudgeKind))
@@ -134,8 +146,10 @@ class CountOptions:
                 _without_effect(name, "a rule judges", "or give no terms (--terms) and no rule")
         elif self.terms:
             _without_effect("terms", f"the {self.judge} judge takes none", "or leave out --judge")
-        if self.key_env is not None and self.model is None:
-            _without_effect("key_env", "no model is named", "or name one with model= (--model)")
+        if self.model is None:
+            for name in ("key_env", "prices", "limits"):
+                if getattr(self, name) is not None:
+                    _without_effect(name, "no model is named", "or name one with model= (--model)")
         if self.positive is not None and self.labels is None and self.ask_labels is None:
             _without_effect(
                 "positive", "there are no labels", "or give labels= (--labels or --label N)"
@@ -150,20 +164,10 @@ class CountOptions:
         objects: dict[str, str] = {}
         for name in _RECORDED:
             value: object = getattr(self, name)
-            match value:
-                case None | str() | int() | float():
-                    values[name] = value
-                case tuple():
-                    values[name] = [str(item) for item in cast("tuple[object, ...]", value)]
-                case Caps():
-                    values[name] = {
-                        "calls": value.calls,
-                        "tokens": value.tokens,
-                        "usd": str(value.usd),
-                        "seconds": value.seconds,
-                    }
-                case _:
-                    objects[name] = _as_text(value)
+            if is_recordable(value):
+                values[name] = record_of(value)
+            else:
+                objects[name] = _as_text(value)
         return values, objects
 
     @classmethod
@@ -174,13 +178,10 @@ class CountOptions:
             ValidationError: a value that no longer is one.
         """
         given: dict[str, Any] = {
-            n: values[n] for n in _RECORDED if n in values and n not in overrides
+            name: value_of(name, values[name])
+            for name in _RECORDED
+            if name in values and name not in overrides
         }
-        caps = given.pop("caps", None)
-        if isinstance(caps, dict):
-            given["caps"] = _caps(cast("dict[str, object]", caps))
-        if isinstance(given.get("terms"), list):
-            given["terms"] = tuple(given["terms"])
         changes: dict[str, Any] = {**given, **overrides}
         return replace(cls(), **changes)
 
@@ -190,15 +191,29 @@ class CountOptions:
         said = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _SHOWN}
         texts = {name: _as_text(value) for name, value in said.items() if value not in (None, ())}
         caps = self.caps
+        if self.limits is not None:
+            texts["limits"] = _limits(self.limits)
         texts["bounds"] = (
             f"{caps.calls:,} calls, {caps.tokens:,} tokens, {caps.usd} USD, {caps.seconds:g} s"
         )
         return texts
 
 
-def _caps(recorded: Mapping[str, object]) -> Caps:
-    calls, tokens, usd, seconds = (str(recorded[n]) for n in ("calls", "tokens", "usd", "seconds"))
-    return Caps(calls=int(calls), tokens=int(tokens), usd=Decimal(usd), seconds=float(seconds))
+def _recording(replay: str | os.PathLike[str], run: str | os.PathLike[str] | None) -> str:
+    """Return the run that is replayed by its whole path; a replay has a directory of its own."""
+    recorded = named_run(replay).absolute()
+    require_encodable(str(recorded), "replay")
+    if run is not None and Path(run).resolve() == recorded.resolve():
+        raise ValidationError(
+            f"run={str(run)!r} is the run that is replayed, where nothing is written",
+            hint="name another directory with run= (--run), or none",
+        )
+    return str(recorded)
+
+
+def _limits(limits: Limits) -> str:
+    known = {"requests": limits.rpm, "tokens": limits.tpm}
+    return ", ".join(f"{n:,g} {what} a minute" for what, n in known.items() if n is not None)
 
 
 def _as_text(value: object) -> str:
@@ -242,7 +257,7 @@ def _kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
 
 
 def _without_effect(name: str, why: str, otherwise: str) -> NoReturn:
-    option = f"--{name.replace('_', '-')}"
+    option = _SPELT.get(name) or f"--{name.replace('_', '-')}"
     raise ValidationError(
         f"{name} ({option}) has no effect: {why}", hint=f"leave it out, {otherwise}"
     )

@@ -20,13 +20,14 @@ from corpus.scan import distinct
 from corpus.sources import SourceLike
 from corpus.spool import Spool
 from corpus.windows import Cut, windows
+from executors.buckets import Limits
 from executors.calls import Calls
 from executors.errors import ModelError, ValidationError
 from executors.events import Event, Warned
 from executors.gate.allowance import CapsAllowance
 from executors.ids import ContentKey, child_of
 from executors.models.base import Model
-from executors.models.prices import NoPrices
+from executors.models.prices import price_list
 from executors.tokens import estimate
 from rlm.corpora import Corpus, open_corpus
 from rlm.events import NodeFinished, NodeStarted
@@ -149,8 +150,9 @@ class Rehearsal:
         pacing = Pacing(
             cap=min(options.concurrency, info.max_concurrency or options.concurrency),
             latency=self._latency,
+            limits=options.limits or Limits(),
         )
-        price = (options.prices or NoPrices()).price(info)
+        price = price_list(options.prices).price(info)
         usd, seconds = usd_of(load, price), seconds_of(loads, pacing)
         return replace(
             found,
@@ -173,9 +175,9 @@ class Rehearsal:
             emit=self._emit,
             clock=options.clock,
             journal=place.journal,
-            prices=options.prices,
             retry=options.retry,
             concurrency=options.concurrency,
+            limits=options.limits,
         )
 
     def _script(self, place: Glance, spool: Spool, judge: AskingJudge, cut: Cut) -> _Script:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import Votes
 from corpus.questions import Question
 from corpus.sources import SourceLike
+from executors.buckets import Limits
 from executors.engine.stop import Stop
 from executors.errors import ConfigError
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.encoders.load import Encoder
-from executors.models.prices import PriceList
+from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus, open_corpus
 from rlm.counted import CountRun
 from rlm.counting import CountOutcome
@@ -26,6 +28,9 @@ from rlm.runs.manifest import Manifest, question_of
 from rlm.sync import sync_twin
 
 __all__ = ["resume", "resume_sync", "resumed"]
+
+
+_BOUNDING: Final = frozenset({"caps", "limits", "prices", "replay"})
 
 
 async def resume(
@@ -42,7 +47,8 @@ async def resume(
     window: int | None = None,
     concurrency: int | None = None,
     caps: Caps | None = None,
-    prices: PriceList | None = None,
+    prices: Price | PriceList | None = None,
+    limits: Limits | None = None,
     on_event: Callable[[Event], None] | None = None,
     stop: Stop | None = None,
 ) -> CountOutcome:
@@ -80,6 +86,7 @@ async def resume(
         "concurrency": concurrency,
         "caps": caps,
         "prices": prices,
+        "limits": limits,
         "on_event": on_event,
         "stop": stop,
     }
@@ -108,7 +115,7 @@ def resumed(
     manifest = Manifest.load(directory)
     changes = {name: value for name, value in given.items() if value is not None}
     _require(manifest, directory, changes)
-    options = CountOptions.of_record(manifest.options, run=directory, **changes)
+    options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
     return question_of(manifest), _again(manifest, directory), options
 
 
@@ -127,6 +134,13 @@ def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -
             where="neither its model nor the name of a key is taken from there",
             hint="name the model yourself: resume(run, model=…) (--model), and key_env (--key-env)",
         )
+
+
+def _trusted(manifest: Manifest) -> Mapping[str, object]:
+    """Return what a run recorded; of one that was made elsewhere not what bounds its spend."""
+    if not manifest.foreign:
+        return manifest.options
+    return {name: value for name, value in manifest.options.items() if name not in _BOUNDING}
 
 
 def _again(manifest: Manifest, directory: Path) -> Corpus | None:

@@ -22,7 +22,7 @@ from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Unresolved, Verdict
 from executors.calls import Calls
-from executors.errors import ContextExceeded, Halted, ModelError
+from executors.errors import ContextExceeded, Halted, ModelError, ReplayMiss
 from executors.events import Emit
 from executors.ids import NodeId, content_key
 from executors.makers import maker
@@ -190,7 +190,7 @@ class ChatJudge:
         except ModelError as error:
             reason = self._reasons.call_failed(error)
         except Halted as halted:
-            if not kept:
+            if not kept or isinstance(halted, ReplayMiss):
                 raise
             reason = f"never judged: {halted.what}"
         return _each(Gap(reason=reason, again=False), parts)

@@ -21,7 +21,7 @@ from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
 from executors.calls import Calls
-from executors.errors import ConfigError, Halted, ModelError, ValidationError
+from executors.errors import ConfigError, Halted, ModelError, ReplayMiss, ValidationError
 from executors.events import Emit
 from executors.ids import NodeId, content_key
 from executors.messages import ModelReply, ModelRequest, StopReason
@@ -126,7 +126,7 @@ class LogprobJudge:
             try:
                 verdicts.append(await self._ask(part, window.pass_index, notes))
             except (ModelError, Halted) as error:
-                if not verdicts:
+                if not verdicts or isinstance(error, ReplayMiss):
                     raise
                 verdicts.append(self._failed(error))
         notes.report(self._emit, window, verdicts, node=self._node, clock=self._calls.clock)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Protocol
 
 from executors.errors import ValidationError
 from executors.models.base import ModelInfo
 from executors.usage import Usage
 
-__all__ = ["NoPrices", "Price", "PriceList", "PriceTable", "cost_of", "worst_cost"]
+__all__ = [
+    "NoPrices",
+    "Price",
+    "PriceList",
+    "PriceTable",
+    "cost_of",
+    "price_list",
+    "worst_cost",
+]
 
 _MILLION = Decimal(1_000_000)
 
@@ -60,10 +69,31 @@ class PriceTable:
     """Prices by model name, as the caller gives them."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._prices = dict(prices)
+        self.prices = MappingProxyType(dict(prices))
 
     def price(self, info: ModelInfo) -> Price | None:
-        return self._prices.get(info.name) or NoPrices().price(info)
+        return self.prices.get(info.name) or NoPrices().price(info)
+
+
+class _Same:
+    """One price whatever the model: for who asks one."""
+
+    def __init__(self, price: Price) -> None:
+        self._price = price
+
+    def price(self, info: ModelInfo) -> Price:
+        return self._price
+
+
+def price_list(prices: Price | PriceList | None) -> PriceList:
+    """Return what was given as a list: a price is that of each model, None knows no price."""
+    match prices:
+        case None:
+            return NoPrices()
+        case Price():
+            return _Same(prices)
+        case _:
+            return prices
 
 
 def cost_of(usage: Usage, price: Price | None) -> Decimal | None:

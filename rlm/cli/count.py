@@ -13,8 +13,13 @@ from rlm.cli.options import (
     Json,
     KeyEnv,
     ModelSpec,
+    PriceText,
+    Rpm,
+    Tpm,
     choose,
     encoder_spec,
+    limits_of,
+    price_of,
     require_given,
     split_list,
     typed_question,
@@ -134,6 +139,9 @@ def count(
     # model
     model: ModelSpec = None,
     key_env: KeyEnv = None,
+    price: PriceText = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = 16,
@@ -152,7 +160,14 @@ def count(
     ] = _DEFAULT_SECONDS,
     # output
     run: Annotated[
-        str | None, typer.Option("--run", metavar="DIR", help="Directory of this run; a new one.")
+        str | None,
+        typer.Option(
+            "--run", metavar="DIR", help="Directory of this run, which goes on; a new one."
+        ),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option("--replay", metavar="RUN_DIR", help="Answer each call from a recorded run."),
     ] = None,
     out: Annotated[
         str | None,
@@ -177,7 +192,7 @@ def count(
     require_given(
         source=source, run=run, out=out, labels=labels, id=id_, text=text, query=query, by=by,
         format=format_, encoding=encoding, encoder=encoder, model=model, key_env=key_env,
-        judge=judge, positive=positive, description=description,
+        judge=judge, positive=positive, description=description, price=price, replay=replay,
     )  # fmt: skip
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
     if positive is not None and one_of is not None:
@@ -239,8 +254,11 @@ def count(
         caps=Caps(
             calls=max_calls, tokens=max_tokens, usd=Decimal(str(max_usd)), seconds=max_seconds
         ),
+        prices=price_of(price),
+        limits=limits_of(rpm, tpm),
         on_duplicate=choose(on_duplicate, ("refuse", "suffix"), option="--on-duplicate"),
         run=run,
+        replay=replay,
         cache=not no_cache,
     )
     if dry_run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import assert_never
 
-from executors.errors import Halted, RlmError
+from executors.errors import Halted, ReplayMiss, RlmError
 
 __all__ = ["Exit", "exit_of"]
 
@@ -26,7 +26,13 @@ class Exit(IntEnum):
 
 
 def exit_of(error: RlmError) -> Exit:
-    """Return the code by whose fault it is; a bound or the world leaves the work incomplete."""
+    """Return the code by whose fault it is; a bound or the world leaves the work incomplete.
+
+    A replay that misses is wrong use: nothing was spent, another try ends the same, and what has to
+    change is what was asked for.
+    """
+    if isinstance(error, ReplayMiss):
+        return Exit.USAGE
     if isinstance(error, Halted):
         return Exit.INCOMPLETE
     match error.fault:

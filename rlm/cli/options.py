@@ -5,21 +5,29 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
 import typer
 
 from corpus.questions import OneOf, Question, YesNo
+from executors.buckets import Limits
 from executors.errors import ValidationError
+from executors.models.prices import Price
 
 __all__ = [
     "Json",
     "KeyEnv",
     "ModelSpec",
     "OutFile",
+    "PriceText",
+    "Rpm",
+    "Tpm",
     "choose",
     "encoder_spec",
+    "limits_of",
+    "price_of",
     "require_given",
     "split_list",
     "typed_question",
@@ -45,6 +53,23 @@ OutFile = Annotated[
     typer.Option("--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."),
 ]
 
+PriceText = Annotated[
+    str | None,
+    typer.Option(
+        "--price",
+        metavar="IN,OUT",
+        help="USD per million tokens of the model: IN,OUT[,CACHE_READ[,CACHE_WRITE]].",
+    ),
+]
+Rpm = Annotated[
+    float | None,
+    typer.Option("--rpm", metavar="N", help="Calls a minute that the server allows; found out."),
+]
+Tpm = Annotated[
+    float | None,
+    typer.Option("--tpm", metavar="N", help="Tokens a minute that the server allows; found out."),
+]
+
 # What a template leaves behind when a value of it was not given.
 _PLACEHOLDER = re.compile(r"\{\{\s*[A-Za-z_][\w.\[\]'\"]*\s*\}\}")
 
@@ -68,6 +93,36 @@ def split_list(text: str | None, *, option: str) -> tuple[str, ...]:
     if not items:
         raise ValidationError(f"{option}={text!r} names nothing", hint=f"as in {option} 'a,b'")
     return items
+
+
+def price_of(text: str | None) -> Price | None:
+    """Return the price that `IN,OUT[,CACHE_READ[,CACHE_WRITE]]` states.
+
+    Raises:
+        ValidationError: it states none.
+    """
+    if text is None:
+        return None
+    try:
+        amounts = [Decimal(part.strip()) for part in text.split(",")]
+        if len(amounts) not in {2, 3, 4}:
+            raise ValueError(text)
+    except (ArithmeticError, ValueError):
+        raise ValidationError(
+            f"--price={text!r} is no price",
+            hint="give USD per million tokens, as in --price 0.40,1.60 or --price 0.40,1.60,0.10",
+        ) from None
+    read, write = [*amounts[2:], None, None][:2]
+    return Price(input=amounts[0], output=amounts[1], cache_read=read, cache_write=write)
+
+
+def limits_of(rpm: float | None, tpm: float | None) -> Limits | None:
+    """Return the limits that were named, None where none was.
+
+    Raises:
+        ValidationError: one is no limit.
+    """
+    return None if rpm is None and tpm is None else Limits(rpm=rpm, tpm=tpm)
 
 
 def require_given(**values: object) -> None:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlm.cli.options import Json, KeyEnv, ModelSpec, OutFile, choose, require_given
+from rlm.cli.options import (
+    Json,
+    KeyEnv,
+    ModelSpec,
+    OutFile,
+    PriceText,
+    Rpm,
+    Tpm,
+    choose,
+    limits_of,
+    price_of,
+    require_given,
+)
 
 if TYPE_CHECKING:
     from executors.gate.allowance import Caps
@@ -31,6 +43,9 @@ def resume(
     ] = None,
     model: ModelSpec = None,
     key_env: KeyEnv = None,
+    price: PriceText = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = None,
@@ -55,7 +70,7 @@ def resume(
     What changed is named: other votes, a higher bound, another model. To count grown or edited
     data, count again with --run RUN_DIR.
     """
-    require_given(model=model, key_env=key_env)
+    require_given(model=model, key_env=key_env, price=price)
     # Numbers and manifests load where a run is opened; --help has no use for them.
     from corpus.ledger import VOTES
     from rlm.cli.run import run_count
@@ -71,6 +86,8 @@ def resume(
             "votes": choose(votes, VOTES, option="--votes") if votes else None,
             "passes": passes,
             "concurrency": concurrency,
+            "prices": price_of(price),
+            "limits": limits_of(rpm, tpm),
         },
     )
     caps = _caps(options.caps, max_calls, max_tokens, max_usd, max_seconds)
