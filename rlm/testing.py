@@ -32,6 +32,7 @@ from executors.models.fakes.acts import (
     silent,
     sse,
 )
+from executors.models.fakes.limited import Limited, LimitKind
 from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted
 from executors.models.fakes.server import FakeServer, Script
 from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
@@ -45,6 +46,8 @@ __all__ = [
     "Fault",
     "Faults",
     "Hold",
+    "LimitKind",
+    "Limited",
     "ModelScript",
     "Received",
     "Reply",
