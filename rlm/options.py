@@ -15,6 +15,7 @@ from executors.buckets import Limits
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
 from executors.endpoint import RetryPolicy
+from executors.engine.dask_address import place_of
 from executors.engine.stop import Stop
 from executors.errors import ValidationError
 from executors.events import Event
@@ -27,15 +28,18 @@ from rlm.labels import AskLabels, Label
 from rlm.option_records import is_recordable, record_of, value_of
 from rlm.runs.home import named_run
 
-__all__ = ["CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
+__all__ = ["LOCAL", "CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
 
 Predicate = Callable[[str], bool | str]
 """The caller's rule: True or False for a YesNo, a label for a OneOf."""
 OnDuplicate = Literal["refuse", "suffix"]
+LOCAL: Final = "local"
+"""The engine that is this process."""
 LabelsLike = str | os.PathLike[str] | Mapping[str, str] | tuple[Label, ...]
 """A labels file, the name of a column of the source, or labels by record id."""
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "engine": (str,),
     "model": (str, Model),
     "key_env": (str,),
     "judge": (str,),
@@ -52,11 +56,11 @@ _SPELT: Final = {"prices": "--price", "limits": "--rpm, --tpm"}
 _SHOWN: Final = (
     "model", "judge", "encoder", "words", "labels", "positive", "description", "terms",
     "passes", "votes",
-    "window", "window_tokens", "concurrency", "quotes", "on_duplicate",
+    "window", "window_tokens", "concurrency", "engine", "quotes", "on_duplicate",
 )  # fmt: skip
 _RECORDED: Final = (
     "model", "key_env", "judge", "encoder", "words", "positive", "description", "terms",
-    "passes", "votes", "window", "window_tokens", "concurrency", "quotes", "caps", "prices",
+    "passes", "votes", "window", "window_tokens", "concurrency", "engine", "quotes", "caps", "prices",
     "limits", "on_duplicate", "cache", "replay",
 )  # fmt: skip
 
@@ -80,6 +84,7 @@ class CountOptions:
     window: int | None = None
     window_tokens: int = 6_000
     concurrency: int = 16
+    engine: str = LOCAL
     quotes: bool = False
     caps: Caps = field(default_factory=Caps)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -111,6 +116,8 @@ class CountOptions:
             )
         if isinstance(self.judge, str):
             _one_of("judge", self.judge, get_args(JudgeKind))
+        if self.engine != LOCAL:
+            place_of(self.engine)
         for name, high in (
             ("passes", 100),
             ("concurrency", 4_096),
@@ -190,6 +197,8 @@ class CountOptions:
         """What was asked for, as text, for receipts: only what differs from silence."""
         said = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _SHOWN}
         texts = {name: _as_text(value) for name, value in said.items() if value not in (None, ())}
+        if self.engine == LOCAL:
+            del texts["engine"]
         caps = self.caps
         if self.limits is not None:
             texts["limits"] = _limits(self.limits)
@@ -213,7 +222,7 @@ def _recording(replay: str | os.PathLike[str], run: str | os.PathLike[str] | Non
 
 def _limits(limits: Limits) -> str:
     known = {"requests": limits.rpm, "tokens": limits.tpm}
-    return ", ".join(f"{n:,g} {what} a minute" for what, n in known.items() if n is not None)
+    return ", ".join(f"{n:,.12g} {what} a minute" for what, n in known.items() if n is not None)
 
 
 def _as_text(value: object) -> str:

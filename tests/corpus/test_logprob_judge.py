@@ -15,10 +15,18 @@ from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
 from executors.calls import Calls
 from executors.clock import SystemClock
-from executors.errors import AuthError, ConfigError, Halted, RequestRejected, ValidationError
+from executors.errors import (
+    AuthError,
+    ConfigError,
+    Halted,
+    ReplayMiss,
+    RequestRejected,
+    ValidationError,
+)
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance
-from executors.ids import NodeId
+from executors.ids import ContentKey, NodeId
+from executors.journal.records import Filed, NoJournal
 from executors.messages import ModelReply, ModelRequest, StopReason, TokenLogprob
 from executors.models.base import ModelInfo
 from executors.models.fakes.scripted import ScriptedModel, Turn
@@ -190,3 +198,17 @@ async def test_what_a_judge_will_ask_is_known_before() -> None:
     assert bench.model.calls == 0
     await bench.judge.judge(shown)
     assert list(bench.model.requests) == asked
+
+
+async def test_a_replay_that_misses_is_no_verdict() -> None:
+    class Recorded(NoJournal):
+        def find(self, key: ContentKey) -> Filed:
+            if not answers:
+                raise ReplayMiss(key=key, where="a run")
+            return Filed(reply=answers.pop(), usd=None)
+
+    answers = [scores(yes=0.9, no=0.1)]
+    bench = Bench([])
+    bench.judge._calls.journal = Recorded()
+    with pytest.raises(ReplayMiss):
+        await bench.of("a fire", "calm")
