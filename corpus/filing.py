@@ -87,6 +87,18 @@ class Filing:
         """Return what has no verdict yet."""
         return Agenda(passes=tuple(self._todo[~row[self._todo]] for row in self.done))
 
+    def covers(self, agenda: Agenda) -> bool:
+        """Say whether all that an agenda lists has a verdict."""
+        return all(
+            bool(row[ordinals].all())
+            for row, ordinals in zip(self.done, agenda.passes, strict=True)
+        )
+
+    def skip(self, pass_index: int, ordinals: Ordinals | list[int] | NDArray[np.bool_]) -> None:
+        """Take records for done: they are judged elsewhere, or were a moment ago."""
+        self.done[pass_index, ordinals] = True
+        self._begun[pass_index] = True
+
     def left(self, window: Window) -> list[int] | None:
         """Return the places of the items without a verdict; None where the pass began with none."""
         if not self._begun[window.pass_index]:
@@ -94,8 +106,11 @@ class Filing:
         done = self.done[window.pass_index]
         return [place for place, part in enumerate(window.items) if not done[part.ordinal]]
 
-    def file(self, pass_index: int, parts: Sequence[Part], values: Sequence[JsonValue]) -> None:
-        """File what the ledger has just taken; None is not filed."""
+    def file(self, window: Window, parts: Sequence[Part], values: Sequence[JsonValue]) -> None:
+        """File what the ledger has just taken of a window; None is not filed.
+
+        Each call about the window is named, so that what it said can be found and forgotten.
+        """
         ordinals = [part.ordinal for part in parts]
         if None in values:
             kept = [place for place, value in enumerate(values) if value is not None]
@@ -103,7 +118,8 @@ class Filing:
             values = [values[place] for place in kept]
         if ordinals:
             keys = self._digests[ordinals].tobytes()
-            self._journal.note(self._scopes[pass_index], keys, values)
+            for call in window.calls or (None,):
+                self._journal.note(self._scopes[window.pass_index], keys, values, call=call)
 
 
 def _batches(

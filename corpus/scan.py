@@ -225,7 +225,7 @@ class Settle:
             verdicts = [verdicts[place] for place in left]
         values = self._ledger.take(parts, window.pass_index, verdicts)
         if filing is not None:
-            filing.file(window.pass_index, parts, values)
+            filing.file(window, parts, values)
 
     def _fail(self, window: Window, error: Exception) -> str:
         if isinstance(error, Halted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from corpus.records import Part
@@ -42,6 +42,8 @@ class Window:
     index: int
     pass_index: int
     items: tuple[Part, ...]
+    calls: list[ContentKey] = field(default_factory=list[ContentKey], compare=False)
+    """Keys of the calls that were answered about it, filled in by a judge that asks."""
 
 
 class Judge(Protocol):

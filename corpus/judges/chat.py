@@ -119,7 +119,7 @@ class ChatJudge:
         """Return one verdict for each item; see `Judge.judge`."""
         order = shown_order(window)
         parts = [window.items[place] for place in order]
-        notes = Notes()
+        notes = Notes(calls=window.calls)
         outcomes = await self._first(parts, window.pass_index, notes)
         if Gap in map(type, outcomes):
             if self._repair:
@@ -208,6 +208,7 @@ class ChatJudge:
         answer = await self._calls.ask(
             self._model, request, role="judge", node=self._node, ordinal=ordinal
         )
+        notes.calls.append(answer.key)
         outcomes = self._read(answer.reply, parts, notes)
         # Nobody is asked after a repair, so that what it leaves open is asked by the next session.
         useless = any if again else all

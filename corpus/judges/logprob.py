@@ -120,7 +120,7 @@ class LogprobJudge:
         The items are asked one after another: windows are what runs side by side. An error that
         comes before the first verdict is raised; after it, it costs its own item alone.
         """
-        notes = Notes()
+        notes = Notes(calls=window.calls)
         verdicts: list[Verdict] = []
         for part in window.items:
             try:
@@ -136,6 +136,7 @@ class LogprobJudge:
         answer = await self._calls.ask(
             self._model, self._request(part), role="judge", node=self._node, ordinal=pass_index
         )
+        notes.calls.append(answer.key)
         verdict = self._read(answer.reply)
         if isinstance(verdict, Unresolved | Unsure):
             notes.keep(answer.reply.text)

@@ -11,7 +11,7 @@ from corpus.judges.base import Window
 from corpus.verdicts import Unresolved, Verdict
 from executors.clock import Clock
 from executors.events import Emit
-from executors.ids import NodeId
+from executors.ids import ContentKey, NodeId
 from executors.secrets import scrub
 
 __all__ = ["Notes"]
@@ -25,6 +25,8 @@ _NAMED: Final = 20
 class Notes:
     """Gathered while a window is judged, reported once at its end."""
 
+    calls: list[ContentKey]
+    """Keys of the calls that were answered."""
     foreign: int = 0
     repaired: int = 0
     snippet: str | None = None

@@ -108,7 +108,9 @@ class RuleJudge:
                 if not self._worked and self._raised >= _BROKEN:
                     raise self._broken(verdicts[-1]) from error
         if self._emit is not None:
-            Notes().report(self._emit, window, verdicts, node=self._node, clock=self._clock)
+            Notes(calls=window.calls).report(
+                self._emit, window, verdicts, node=self._node, clock=self._clock
+            )
         return verdicts
 
     def _raising(self, error: Exception, text: str) -> Unresolved:

@@ -212,7 +212,7 @@ def _counting(bench: _Bench) -> None:
     verdicts = [NotMatched()] * _ITEMS
     for window in bench.windows:
         values = ledger.take(window.items, window.pass_index, verdicts[: len(window.items)])
-        filing.file(window.pass_index, window.items, values)
+        filing.file(window, window.items, values)
 
 
 def _telling(bench: _Bench) -> None:

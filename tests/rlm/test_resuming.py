@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from executors.journal.lines import Answered, Noted, read_line
 from executors.messages import ModelReply, ModelRequest
 from rlm import (
     Caps,
@@ -119,25 +120,22 @@ async def test_a_halted_run_goes_on_under_a_higher_bound(tmp_path: Path) -> None
 
 @pytest.mark.case("S14", "K14-14")
 async def test_what_could_not_be_read_or_was_refused_is_asked_again(tmp_path: Path) -> None:
-    broken = ["", "I cannot say.", ModelReply(text="no", stop="refusal")]
+    refusal = ModelReply(text="no", stop="refusal")
+    broken = [ModelReply(text=text, stop="end") for text in ("", "I cannot say.")] + [refusal]
     good = judge_script(fire)
 
-    def script(request: ModelRequest) -> ModelReply | str:
-        if broken:
-            answer = broken.pop()
-            return answer if isinstance(answer, ModelReply) else ModelReply(text=answer, stop="end")
-        return good(request)
+    def script(request: ModelRequest) -> ModelReply | str | Exception:
+        return broken.pop() if broken else good(request)
 
     run = tmp_path / "run"
-    first = await count("fire?", corpus(8), model=ScriptedModel(script), run=run, passes=1)
-    assert isinstance(first, Incomplete)
-    second = first
-    while isinstance(second, Incomplete):
-        left = len(broken)
-        second = await resume(run, model=ScriptedModel(script))
-        assert len(broken) < left or not left
-    assert tally_of(second).complete
-    assert not broken
+    outcome = await count("fire?", corpus(8), model=ScriptedModel(script), run=run, passes=1)
+    assert isinstance(outcome, Incomplete)
+    sessions = 1
+    while not tally_of(outcome).complete and sessions < 9:
+        outcome = await resume(run, model=ScriptedModel(script))
+        sessions += 1
+    assert tally_of(outcome).count == 2
+    assert sessions == 3  # a refusal; prose and an empty repair; then all is well
 
 
 async def test_a_oneof_run_goes_on_with_its_labels(tmp_path: Path) -> None:
@@ -214,3 +212,25 @@ async def test_what_earlier_sessions_spent_counts_on_the_bounds(tmp_path: Path) 
     second = await resume(run, model=model, prices=prices)
     assert second.receipts.totals.cost <= Decimal("0.02")
     assert second.receipts.totals.cost >= spent
+
+
+async def test_each_verdict_in_the_journal_names_the_calls_about_its_window(
+    tmp_path: Path,
+) -> None:
+    """So that what was said of a record can be found, and forgotten."""
+    good = judge_script(fire)
+    prose = ["I am not sure what you mean."]
+
+    def script(request: ModelRequest) -> ModelReply:
+        found = good(request)
+        assert isinstance(found, ModelReply)
+        return ModelReply(text=prose.pop(), stop="end") if prose else found
+
+    run = tmp_path / "run"
+    await count("fire?", corpus(16), model=ScriptedModel(script), run=run, passes=1)
+    (segment,) = (run / "journal").glob("*.jsonl")
+    lines = [read_line(line) for line in segment.read_bytes().splitlines()]
+    answered = {line.key.hex()[:8] for line in lines if isinstance(line, Answered)}
+    named = {line.call for line in lines if isinstance(line, Noted)}
+    assert len(answered) == 3  # two windows, one of them asked twice
+    assert named == answered
