@@ -37,6 +37,7 @@ __all__ = [
     "Ledger",
     "Votes",
     "fold_passes",
+    "read_filed",
 ]
 
 Codes = NDArray[np.uint16]
@@ -165,7 +166,7 @@ class Ledger:
         Raises:
             RunDirError: it is no such value.
         """
-        code, probability, reason, quote = _read_value(value, len(self.labels))
+        code, probability, reason, quote = read_filed(value, len(self.labels))
         self._codes[pass_index, ordinal] = code
         if reason:
             self._give_reason(ordinal, code, reason)
@@ -353,7 +354,15 @@ def _value(code: int, probability: float | None, reason: str, quote: Quote | Non
     return code if probability is None else [code, probability]
 
 
-def _read_value(value: JsonValue, labels: int) -> tuple[int, float | None, str, Quote | None]:
+def read_filed(value: JsonValue, labels: int) -> tuple[int, float | None, str, Quote | None]:
+    """Return code, probability, reason and quote of what `Ledger.filed` returned.
+
+    Args:
+        labels: how many labels the question has.
+
+    Raises:
+        RunDirError: it is no such value.
+    """
     match value:
         case int(code):
             found: tuple[int, float | None, str, Quote | None] = (code, None, "", None)

@@ -170,6 +170,10 @@ class Tally:
             for ordinal, record in zip(batch, self.spool.read(batch), strict=True):
                 yield self._row(ordinal, record)
 
+    def row(self, ordinal: int) -> Row:
+        """Return how one record came out."""
+        return self._row(ordinal, self.spool.record(ordinal))
+
     def _row(self, ordinal: int, record: Record) -> Row:
         code = int(self.codes[ordinal])
         judged = int(self.spool.representative[ordinal])

@@ -11,6 +11,7 @@ import typer
 
 from executors.errors import RunDirError
 from rlm.cli.exits import Exit
+from rlm.cli.looking import print_check, print_record
 from rlm.cli.options import Json, OutFile, choose
 from rlm.cli.unfinished import unfinished
 
@@ -35,15 +36,28 @@ def show(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=0, help="How many records to list.")
     ] = 20,
+    record: Annotated[
+        str | None,
+        typer.Option("--record", metavar="ID", help="Show how this record was judged."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compute the roots of the run from its files.")
+    ] = False,
     out: OutFile = None,
     json_: Json = False,
 ) -> int:
     """Show the result and the receipt of a run; nothing is asked or paid."""
     # Receipts need pydantic, records numpy; --help has no use for either.
     from rlm.render.lines import write_lines
+    from rlm.runs.foreign import refuse_links
     from rlm.runs.home import named_run
 
     directory = named_run(directory)
+    refuse_links(directory)
+    if check:
+        return print_check(directory, as_json=json_)
+    if record is not None:
+        return print_record(directory, record, as_json=json_)
     receipts = load_receipts(directory)
     # The target is checked first; what it holds then comes last, since a disk may be full.
     target = None if out is None else _target(out)
@@ -87,9 +101,9 @@ def load_receipts(directory: Path) -> Receipts:
 
 def _summary(receipts: Receipts) -> list[Line]:
     from rlm.render.lines import line
-    from rlm.render.text import result_block, tree
+    from rlm.render.text import result_block, roots, tree
 
-    return [*result_block(receipts), line(""), *tree(receipts)]
+    return [*result_block(receipts), line(""), *tree(receipts), line(""), *roots(receipts)]
 
 
 def _listing(directory: Path, state: str, limit: int) -> list[Line]:

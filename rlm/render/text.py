@@ -17,7 +17,7 @@ from rlm.render.progress import duration
 from rlm.render.safe import plain
 from rlm.sittings import SessionReceipt
 
-__all__ = ["calls_of", "result_block", "spend_of", "times", "tree"]
+__all__ = ["calls_of", "result_block", "roots", "spend_of", "times", "tree"]
 
 _WIDTH: Final = 300
 _LISTED: Final = 20
@@ -85,6 +85,12 @@ def tree(receipts: Receipts) -> list[Line]:
         ]
         stack += reversed(branches)
     return lines
+
+
+def roots(receipts: Receipts) -> list[Line]:
+    """Return the hashes by which two runs are compared, and a run with its files."""
+    stated = (("content root", receipts.content_root), ("log root", receipts.log_root))
+    return [_pair(name, _said(root)) for name, root in stated if root is not None]
 
 
 def spend_of(totals: Totals) -> str:

@@ -23,6 +23,7 @@ from executors.replies import JsonValue
 from rlm._version import __version__
 from rlm.corpora import Spec
 from rlm.labels import Label
+from rlm.runs.foreign import refuse_links
 from rlm.runs.home import MANIFEST, run_directory, write_atomically
 from rlm.runs.manifest import Judging, Manifest, SessionNote, mark_of, question_of
 
@@ -70,6 +71,7 @@ class Session:
                 a run about something else.
         """
         directory = run_directory(run, wanted.directory)
+        refuse_links(directory)
         lock = RunLock(directory)
         lock.take()
         try:
@@ -105,10 +107,15 @@ class Session:
         Raises:
             RunDirError: it lies where it would not be safe.
         """
-        from executors.journal.journal import RunJournal  # SQLite is for those who need it
+        # SQLite is for those who need it.
+        from executors.journal.index import drop_index
+        from executors.journal.journal import RunJournal
 
+        if self.manifest.foreign:  # what was made elsewhere is read again, never opened
+            drop_index(self.directory / "index.sqlite")
         self._opened = await anyio.to_thread.run_sync(RunJournal.open, self.directory)
         self.journal = self._opened
+        self.note(segment=self._opened.segment)
         return self._opened
 
     def note(self, **changes: object) -> None:
