@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -44,7 +44,7 @@ from executors.models.prices import price_list
 from rlm.corpora import Corpus, open_corpus
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
 from rlm.labels import Label, Taught, teach
-from rlm.options import CountOptions
+from rlm.options import LOCAL, CountOptions
 from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.receipts import Receipts
 from rlm.runs.home import write_atomically
@@ -58,6 +58,8 @@ from rlm.teaching import Lesson, gather_labels, taught_judge
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from executors.engine.dask import DaskEngine
 
 __all__ = ["CountRun"]
 
@@ -83,6 +85,10 @@ class CountRun:
         self._warnings = ModelWarnings()
         asks = options.replay is None
         self._plan: JudgePlan = plan_judge(options, question, warn=self._warnings, asks=asks)
+        if options.engine != LOCAL:
+            from rlm.cluster import require_units  # for those who leave this process
+
+            require_units(options, self._plan)
         self._notes: list[str] = []
         self._spent = False
         self._journal: Journal = NoJournal()
@@ -264,7 +270,7 @@ class CountRun:
 
     def _asking(self, plan: Asking) -> Judge:
         spent = self._session.opened.spent if self._session.opened else Spent()
-        allowance = CapsAllowance(
+        self._allowance = allowance = CapsAllowance(
             self._options.caps,
             self._clock,
             calls=spent.calls,
@@ -375,30 +381,79 @@ class CountRun:
         halted: Halted | None = None
         # Heeded between two passes too, where nothing is pulled.
         heeding = nullcontext() if options.stop is None else options.stop.heeding()
-        with heeding, self._log.node(_JUDGE, f"judge by {info.name}") as said:
+        async with AsyncExitStack() as stack:
+            engine = await self._engine(stack, filing, agenda)
+            stack.enter_context(heeding)
+            said = stack.enter_context(self._log.node(_JUDGE, f"judge by {info.name}"))
             self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
             self._started(
                 info.name, agenda.items, plan.passes, plan.cut.items, plan.cap, filing=filing
             )
             try:
-                await scan(
-                    spool,
-                    judge,
-                    ledger,
-                    plan,
-                    node=_JUDGE,
-                    emit=self._log.emit,
-                    clock=self._clock,
-                    span=self._log.node,
-                    filing=filing,
-                    stop=options.stop,
-                )
+                if engine is not None and filing is not None:
+                    await self._spread(engine, spool, ledger, plan, filing)
+                else:
+                    await scan(
+                        spool,
+                        judge,
+                        ledger,
+                        plan,
+                        node=_JUDGE,
+                        emit=self._log.emit,
+                        clock=self._clock,
+                        span=self._log.node,
+                        filing=filing,
+                        stop=options.stop,
+                    )
             except ReplayMiss:
                 raise
             except Halted as error:
                 halted = error
             said.append(f"{len(todo):,} distinct texts in {plan.passes} pass(es)")
         return self._conclude(self._tally(spool, ledger, judge, taught), judge, halted)
+
+    async def _engine(
+        self, stack: AsyncExitStack, filing: Filing | None, agenda: Agenda
+    ) -> DaskEngine | None:
+        """Start what other processes judge with; None where this one does it, or nothing is left."""
+        if self._options.engine == LOCAL or filing is None or filing.covers(agenda):
+            return None
+        from rlm.cluster import engine_for
+
+        return await stack.enter_async_context(engine_for(self._options))
+
+    async def _spread(
+        self, engine: DaskEngine, spool: Spool, ledger: Ledger, plan: Scan, filing: Filing
+    ) -> None:
+        from rlm.cluster import Judged, judge_on_cluster
+
+        session, journal = self._session, self._session.opened
+        assert isinstance(self._plan, Asking)
+        assert journal is not None
+        await judge_on_cluster(
+            engine,
+            Judged(
+                spool=spool,
+                ledger=ledger,
+                filing=filing,
+                agenda=plan.agenda,
+                agenda_name=session.manifest.last.agenda,
+                cut=plan.cut,
+                node=_JUDGE,
+                emit=self._log.emit,
+                clock=self._clock,
+                span=self._log.node,
+                journal=journal,
+                resumed=journal.spent.calls > 0,
+            ),
+            plan=self._plan,
+            options=self._options,
+            criterion=self._criterion,
+            session=session,
+            log=self._log,
+            journal=journal,
+            allowance=self._allowance,
+        )
 
     async def _agenda(
         self, spool: Spool, ledger: Ledger, todo: Ordinals, judge: Judge, cut: Cut

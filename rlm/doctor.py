@@ -56,6 +56,11 @@ EXTRAS: Final = (
     ),
     Extra(name="local", gives="a local language model by llama.cpp", modules=("xllamacpp",)),
     Extra(name="llama", gives="the same, compiled for this machine", modules=("llama_cpp",)),
+    Extra(
+        name="dask",
+        gives="counts on many processes, here or on a cluster of machines",
+        modules=("distributed", "cryptography"),
+    ),
     Extra(name="parquet", gives="Parquet files, read and written", modules=("pyarrow",)),
     Extra(
         name="dataframes",
