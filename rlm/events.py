@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 import orjson
 
 from corpus.reasons import first_words
+from executors.errors import DiskFault
 from executors.events import Event, Warned
 from executors.makers import mapper
 from executors.private import open_private
@@ -112,6 +114,9 @@ class EventLog:
         listeners: ours: called with each event after it was written, in order.
         guest: the caller's, called last. Where it raises it is never called again, which is told
             as a warning, and the run goes on: what was paid for is not lost to a listener.
+
+    Attributes:
+        fault: why nothing is written any more; None while all is well. Listeners go on hearing.
     """
 
     def __init__(
@@ -121,11 +126,17 @@ class EventLog:
         guest: Callable[[Event], None] | None = None,
     ) -> None:
         self._file = open_private(path, "ab")
+        self._path = path
         self._listeners = listeners
         self._guest = guest
+        self.fault: DiskFault | None = None
 
     def __call__(self, event: Event) -> None:
-        self._file.write(event_line(event))
+        if self.fault is None:
+            try:
+                self._file.write(event_line(event))
+            except OSError as error:
+                self._fail(error)
         for listener in self._listeners:
             listener(event)
         if self._guest is None:
@@ -138,7 +149,18 @@ class EventLog:
 
     def flush(self) -> None:
         """Hand what is buffered to the system."""
-        self._file.flush()
+        if self.fault is None:
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Write nothing any more: half a line may stand at the end."""
+        self.fault = DiskFault(
+            f"the events of the run cannot be written: {error.strerror or error}",
+            where=str(self._path),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -149,4 +171,6 @@ class EventLog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self.flush()
+        with suppress(OSError):  # told before; what is buffered cannot be written
+            self._file.close()

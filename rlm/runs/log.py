@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from executors.clock import Clock
-from executors.errors import RlmError
+from executors.errors import DiskFault, RlmError
 from executors.events import CallFailed, CallFinished, Event, Warned
 from executors.ids import ContentKey, NodeId, RunId
 from executors.journal.answers import answers
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ROOT", "ModelWarnings", "RunLog"]
 
 ROOT = NodeId("root")
+_LOST: Final = "lost"
 
 
 class RunLog:
@@ -46,8 +48,11 @@ class RunLog:
         self.directory = directory
         self._clock = clock
         self._fold = ReceiptFold()
-        self._cut_off: set[str] | None = None
-        """Keys of the calls that an earlier session told, where its own log has no end."""
+        self._fault: DiskFault | None = None
+        self._cut_off = False
+        """The log of the last session has no end."""
+        self._told: Counter[str] = Counter()
+        """How often answers and losses of calls were told, by key."""
         path = directory / "events.jsonl"
         if path.exists():
             self._remember(path)
@@ -70,20 +75,19 @@ class RunLog:
         from rlm.runs.history import cut_torn_tail, read_events
 
         cut_torn_tail(path)
-        told: set[str] = set()
-        ended = True
         for event in read_events(path):
             self._fold(event)
             match event:
                 case RunStarted():
-                    ended = False
+                    self._cut_off = True
                 case RunFinished():
-                    ended = True
+                    self._cut_off = False
                 case CallFinished(source="paid"):
-                    told.add(event.key)
+                    self._told[event.key] += 1
+                case CallFailed(error=error) if error == _LOST:
+                    self._told[_lost_key(event.key)] += 1
                 case _:
                     pass
-        self._cut_off = None if ended else told
 
     def recover(self, journal: RunJournal, *, node: NodeId, model: str) -> None:
         """Tell what the journal knows of the last session and its own log does not.
@@ -92,12 +96,19 @@ class RunLog:
         those that were answered stand in the journal, and those that left and of which nothing is
         known are told as possibly paid.
         """
-        if self._cut_off is not None:
+        if self._cut_off:
             for key, reply, paid in answers(self.directory):
-                if key not in self._cut_off:
+                if not self._was_told(key):
                     self.recovered(key, reply, paid, node=node, model=model)
         for lost in journal.lost:
-            self.lost(lost, node=node, model=model)
+            if not self._was_told(_lost_key(lost.key)):
+                self.lost(lost, node=node, model=model)
+        self._told.clear()
+
+    def _was_told(self, key: str) -> bool:
+        """Whether one more of these was told than was asked about before."""
+        self._told[key] -= 1
+        return self._told[key] >= 0
 
     def recovered(
         self, key: ContentKey, reply: ModelReply, paid: Paid, *, node: NodeId, model: str
@@ -163,8 +174,29 @@ class RunLog:
             content_root=content_root,
             log_root=log_root(self.directory / "events.jsonl"),
         )
-        write_atomically(receipts.path, receipts.to_json())
+        with self.writing("the receipt"):
+            write_atomically(receipts.path, receipts.to_json())
         return receipts
+
+    @contextmanager
+    def writing(self, what: str) -> Generator[None]:
+        """Keep in `fault` that something of the run could not be written, and go on."""
+        try:
+            yield
+        except OSError as error:
+            self._fault = DiskFault(
+                f"{what} of the run cannot be written: {error.strerror or error}",
+                where=str(error.filename or self.directory),
+            )
+
+    @property
+    def fault(self) -> DiskFault | None:
+        """Why what is on the disk is not the whole; None while it is."""
+        return self._fault or self.emit.fault
+
+
+def _lost_key(key: str) -> str:
+    return f"{_LOST} {key}"
 
 
 def _recovered(
@@ -193,7 +225,7 @@ def _lost(lost: Lost, *, node: NodeId, at: datetime, model: str) -> CallFailed:
         key=lost.key,
         role="judge",
         model=model,
-        error="lost",
+        error=_LOST,
         message="the process ended while this call was in flight",
         attempts=1,
         seconds=0.0,
