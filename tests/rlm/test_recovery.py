@@ -6,7 +6,7 @@ import pytest
 
 from executors.ids import content_key
 from executors.journal.lines import intent_line
-from rlm import Completed, count, resume
+from rlm import Completed, Tally, count, resume
 from rlm.testing import ScriptedModel, judge_script
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ def judge() -> ScriptedModel:
     return ScriptedModel(judge_script(lambda text: "fire" in text))
 
 
-async def finished(run: Path) -> Completed[object]:
+async def finished(run: Path) -> Completed[Tally]:
     texts = [f"{'fire' if n % 7 == 0 else 'calm'} {n}" for n in range(100)]
     outcome = await count("fire?", texts, model=judge(), run=run)
     assert isinstance(outcome, Completed)
