@@ -20,7 +20,7 @@ from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus
 from rlm.counted import CountRun
 from rlm.labels import AskLabels
-from rlm.options import CountOptions, LabelsLike, OnDuplicate, Predicate
+from rlm.options import LOCAL, CountOptions, LabelsLike, OnDuplicate, Predicate
 from rlm.outcome import Completed, Incomplete
 from rlm.sync import sync_twin
 
@@ -48,6 +48,7 @@ async def count(
     window: int | None = None,
     window_tokens: int = 6_000,
     concurrency: int = 16,
+    engine: str = LOCAL,
     quotes: bool = False,
     caps: Caps | None = None,
     prices: Price | PriceList | None = None,
@@ -82,7 +83,11 @@ async def count(
         votes: "any", "majority" or "all"; see `corpus.ledger.fold_passes`.
         window: records shown at once; None takes the judge's own.
         window_tokens: estimated tokens of a window; a longer record is read in parts.
-        concurrency: windows in flight.
+        concurrency: windows in flight, on all workers together.
+        engine: who does the work: "local" is this process; "dask" starts one process a core,
+            "dask:N" so many; "dask://HOST:PORT" joins a cluster, whose workers take the key from
+            their own environment. A script that starts processes guards what it runs with
+            `if __name__ == "__main__":`.
         quotes: ask a chat judge for a quote, which code looks up in the record.
         caps: bounds of the run; finite by default.
         prices: the price of the model's tokens, or a list of prices; None knows only that what
@@ -120,6 +125,7 @@ async def count(
         window=window,
         window_tokens=window_tokens,
         concurrency=concurrency,
+        engine=engine,
         quotes=quotes,
         caps=Caps() if caps is None else caps,
         prices=prices,

@@ -30,7 +30,7 @@ from rlm.sync import sync_twin
 __all__ = ["resume", "resume_sync", "resumed"]
 
 
-_BOUNDING: Final = frozenset({"caps", "limits", "prices", "replay"})
+_BOUNDING: Final = frozenset({"caps", "engine", "limits", "prices", "replay"})
 
 
 async def resume(
@@ -46,6 +46,7 @@ async def resume(
     votes: Votes | None = None,
     window: int | None = None,
     concurrency: int | None = None,
+    engine: str | None = None,
     caps: Caps | None = None,
     prices: Price | PriceList | None = None,
     limits: Limits | None = None,
@@ -84,6 +85,7 @@ async def resume(
         "votes": votes,
         "window": window,
         "concurrency": concurrency,
+        "engine": engine,
         "caps": caps,
         "prices": prices,
         "limits": limits,
@@ -137,7 +139,7 @@ def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -
 
 
 def _trusted(manifest: Manifest) -> Mapping[str, object]:
-    """Return what a run recorded; of one that was made elsewhere not what bounds its spend."""
+    """Return what a run recorded; of one made elsewhere not who works, nor what bounds its spend."""
     if not manifest.foreign:
         return manifest.options
     return {name: value for name, value in manifest.options.items() if name not in _BOUNDING}

@@ -10,6 +10,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    Engine,
     Json,
     KeyEnv,
     ModelSpec,
@@ -145,6 +146,7 @@ def count(
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = 16,
+    engine: Engine = None,
     # bounds
     max_calls: Annotated[
         int, typer.Option("--max-calls", metavar="N", help="Bound of the run: calls.")
@@ -193,6 +195,7 @@ def count(
         source=source, run=run, out=out, labels=labels, id=id_, text=text, query=query, by=by,
         format=format_, encoding=encoding, encoder=encoder, model=model, key_env=key_env,
         judge=judge, positive=positive, description=description, price=price, replay=replay,
+        engine=engine,
     )  # fmt: skip
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
     if positive is not None and one_of is not None:
@@ -230,7 +233,7 @@ def count(
     from corpus.ledger import VOTES
     from executors.gate.allowance import Caps
     from rlm.cli.run import run_count
-    from rlm.options import CountOptions
+    from rlm.options import LOCAL, CountOptions
     from rlm.outputs import check_target
 
     target = check_target(out, source=source, labels=labels) if out is not None else None
@@ -250,6 +253,7 @@ def count(
         window=window,
         window_tokens=window_tokens,
         concurrency=concurrency,
+        engine=engine or LOCAL,
         quotes=quotes,
         caps=Caps(
             calls=max_calls, tokens=max_tokens, usd=Decimal(str(max_usd)), seconds=max_seconds

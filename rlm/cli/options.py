@@ -17,6 +17,7 @@ from executors.errors import ValidationError
 from executors.models.prices import Price
 
 __all__ = [
+    "Engine",
     "Json",
     "KeyEnv",
     "ModelSpec",
@@ -48,6 +49,14 @@ KeyEnv = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="local, dask, dask:WORKERS or dask://HOST:PORT; who does the work.",
+    ),
+]
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."),

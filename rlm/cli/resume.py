@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlm.cli.options import (
+    Engine,
     Json,
     KeyEnv,
     ModelSpec,
@@ -49,6 +50,7 @@ def resume(
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = None,
+    engine: Engine = None,
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", metavar="N", help="Bound of all sessions: calls.")
     ] = None,
@@ -70,7 +72,7 @@ def resume(
     What changed is named: other votes, a higher bound, another model. To count grown or edited
     data, count again with --run RUN_DIR.
     """
-    require_given(model=model, key_env=key_env, price=price)
+    require_given(model=model, key_env=key_env, price=price, engine=engine)
     # Numbers and manifests load where a run is opened; --help has no use for them.
     from corpus.ledger import VOTES
     from rlm.cli.run import run_count
@@ -86,6 +88,7 @@ def resume(
             "votes": choose(votes, VOTES, option="--votes") if votes else None,
             "passes": passes,
             "concurrency": concurrency,
+            "engine": engine,
             "prices": price_of(price),
             "limits": limits_of(rpm, tpm),
         },
