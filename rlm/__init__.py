@@ -2,8 +2,9 @@
 
 Layout:
 
-- `counting` `resuming`: the fronts for `count` and `resume`; `options` checks, `counted` is one session
+- `counting` `resuming`: the fronts for `count` and `resume`; `options` checks
 - `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
+- `counts`: one session of a count, from its directory to its outcome
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
 - `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
 - `runs`: their directories, sessions and logs

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TypeAlias
 
 from corpus.judges.base import JudgeKind
 from corpus.ledger import Votes
 from corpus.questions import Question, as_question
-from corpus.results import Ranking, Tally
 from corpus.sources import SourceLike
 from executors.buckets import Limits
 from executors.events import Event
@@ -18,15 +16,13 @@ from executors.models.base import Model
 from executors.models.encoders.load import Encoder
 from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus
-from rlm.counted import CountRun
+from rlm.counts.ending import CountOutcome
+from rlm.counts.run import CountRun
 from rlm.labels import AskLabels
 from rlm.options import LOCAL, CountOptions, LabelsLike, OnDuplicate, Predicate
-from rlm.outcome import Completed, Incomplete
 from rlm.sync import sync_twin
 
 __all__ = ["CountOutcome", "count", "count_sync", "count_with"]
-
-CountOutcome: TypeAlias = Completed[Tally] | Incomplete[Tally | Ranking]
 
 
 async def count(

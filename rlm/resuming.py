@@ -20,8 +20,8 @@ from executors.models.base import Model
 from executors.models.encoders.load import Encoder
 from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus, open_corpus
-from rlm.counted import CountRun
 from rlm.counting import CountOutcome
+from rlm.counts.run import CountRun
 from rlm.options import CountOptions, LabelsLike, Predicate
 from rlm.runs.home import named_run
 from rlm.runs.manifest import Manifest, question_of

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio.to_thread
 
 from corpus.questions import OneOf, Question
-from executors.errors import RunDirError
+from executors.errors import DiskFault, RunDirError
 from executors.ids import RunId
 from executors.journal.lock import RunLock
 from executors.journal.records import Journal, NoJournal
@@ -25,7 +26,14 @@ from rlm.corpora import Spec
 from rlm.labels import Label
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import MANIFEST, run_directory, write_atomically
-from rlm.runs.manifest import Judging, Manifest, SessionNote, mark_of, question_of
+from rlm.runs.manifest import (
+    Judging,
+    Manifest,
+    SessionNote,
+    mark_of,
+    question_of,
+    same_judging,
+)
 
 if TYPE_CHECKING:
     from corpus.agenda import Agenda, Ordinals
@@ -192,7 +200,7 @@ class Session:
         """
         from corpus.agenda import Agenda
 
-        earlier = self._same(judging)
+        earlier = same_judging(self.manifest.sessions[:-1], judging, self.manifest.last.order)
         if earlier is not None:
             name = earlier.agenda
             found = (
@@ -209,21 +217,23 @@ class Session:
         self.note(judging=judging, agenda=name)
         return found
 
-    def _same(self, judging: Judging) -> SessionNote | None:
-        """Return the last session before this one that judged the same records in the same way."""
-        before = [note for note in self.manifest.sessions[:-1] if note.judging is not None]
-        if not before:
-            return None
-        same = before[-1].judging == judging and before[-1].order == self.manifest.last.order
-        return before[-1] if same else None
-
     # ---------------------------------------------------------------- the end
 
+    async def end_journal(self) -> None:
+        """Make durable what calls left behind; there are none after this.
+
+        Raises:
+            DiskFault: it could not be written.
+        """
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.aclose()
+
     async def close(self) -> None:
-        """Make everything durable and give the directory free."""
+        """Give the directory free, with all that could be made durable."""
         try:
-            if self._opened is not None:
-                await self._opened.aclose()
+            with suppress(DiskFault):  # whoever asked for answers was told
+                await self.end_journal()
         finally:
             self._lock.release()
 

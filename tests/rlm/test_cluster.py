@@ -11,7 +11,7 @@ pytest.importorskip("distributed")
 
 from corpus.questions import YesNo
 from corpus.results import Tally
-from rlm.counted import CountRun
+from rlm.counts.run import CountRun
 from rlm.counting import CountOutcome
 from rlm.options import CountOptions
 from rlm.outcome import Completed

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 
-from corpus.agenda import Agenda, Ordinals
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted, SourceRead, WindowFinished
-from corpus.filing import Filing
 from corpus.judges.base import Judge
-from corpus.judges.encoder import EncoderJudge, rank
-from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
+from corpus.judges.encoder import rank
 from corpus.questions import OneOf, Question
-from corpus.results import Ranking, Tally, ranked_by_probability, tally
-from corpus.scan import Scan, distinct, scan
+from corpus.results import Ranking, Tally
+from corpus.scan import distinct
 from corpus.sources import SourceLike
 from corpus.spool import Spool
-from corpus.tally_file import save_ranking, save_tally
-from corpus.windows import Cut
 from executors.calls import Calls
 from executors.errors import (
     DiskFault,
     Halted,
-    Interrupted,
     LabelsError,
-    ModelUnusable,
-    OutOfQuota,
     ReplayMiss,
     RunDirError,
     UsageError,
@@ -42,28 +33,22 @@ from executors.ids import RunId, child_of, new_run_id
 from executors.journal.records import Journal, NoJournal, Spent
 from executors.models.prices import price_list
 from rlm.corpora import Corpus, open_corpus
-from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
+from rlm.counts.ending import CountOutcome, Ending
+from rlm.counts.stage import Stage
+from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
-from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.receipts import Receipts
 from rlm.runs.home import write_atomically
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
-from rlm.runs.manifest import Judging
-from rlm.runs.roots import result_root
 from rlm.runs.session import Session, Wanted
-from rlm.summary import missing_lines, summarise
 from rlm.teaching import Lesson, gather_labels, taught_judge
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from executors.engine.dask import DaskEngine
 
 __all__ = ["CountRun"]
-
-_Outcome: TypeAlias = Completed[Tally] | Incomplete[Tally | Ranking]
 
 _READ, _TEACH, _JUDGE = (child_of(ROOT, i) for i in range(3))
 # Seconds that a model gets to let go of its sockets when a run ends, and the disk to take it all.
@@ -92,9 +77,10 @@ class CountRun:
         self._notes: list[str] = []
         self._spent = False
         self._journal: Journal = NoJournal()
+        self._allowance: CapsAllowance | None = None
         self._partial: Callable[[], Tally] | None = None
 
-    async def outcome(self, corpus: SourceLike | Corpus | None) -> _Outcome:
+    async def outcome(self, corpus: SourceLike | Corpus | None) -> CountOutcome:
         """Run to the one outcome. Whatever happens, the receipt of what was done is written.
 
         Args:
@@ -113,6 +99,7 @@ class CountRun:
                     options=self._options.shown,
                 )
                 self._warnings.go_to(self._log)
+                self._ending = Ending(session, self._log, self._criterion, self._clock)
                 return await self._whole(corpus)
         except (UsageError, ReplayMiss):
             if not self._spent or self._options.replay is not None:
@@ -134,20 +121,20 @@ class CountRun:
         begin = partial(Session.begin, wanted, run=new_run_id(now), now=now)
         return await anyio.to_thread.run_sync(begin)
 
-    async def _whole(self, corpus: SourceLike | Corpus | None) -> _Outcome:
+    async def _whole(self, corpus: SourceLike | Corpus | None) -> CountOutcome:
         try:
             return await self._count(None if corpus is None else self._open(corpus))
         except (UsageError, ReplayMiss):
             raise
         except Halted as halted:
             # The caller's own source or callback said stop before anything was judged.
-            return self._incomplete(None, _blocker(halted), (halted.what,))
+            return self._ending.halted(halted)
         except Exception:
-            self._finish("failed", self._so_far())
+            self._ending.finish("failed", self._so_far())
             raise
         except BaseException:
             # Cancelled or interrupted: what was done stands in the receipt all the same.
-            self._finish("cancelled", self._so_far())
+            self._ending.finish("cancelled", self._so_far())
             raise
         finally:
             await self._close()
@@ -157,23 +144,21 @@ class CountRun:
         self._session.read_from(opened.spec)
         return opened
 
-    def _finish(self, blocker: Blocker | None, result: Tally | Ranking | None) -> Receipts:
-        """End the session in its receipt and in the manifest."""
-        root = None if result is None else result_root(result, self._criterion)
-        receipts = self._log.finish(blocker, summarise(result), content_root=root)
-        self._session.end(self._clock.now(), blocker=blocker, content_root=root)
-        return receipts
-
     def _so_far(self) -> Tally | None:
-        return self._partial() if self._partial else None
+        """Count and save what was judged until something ended the session."""
+        if self._partial is None:
+            return None
+        result = self._partial()
+        self._ending.save(result)
+        return result
 
-    async def _count(self, corpus: Corpus | None) -> _Outcome:
+    async def _count(self, corpus: Corpus | None) -> CountOutcome:
         if isinstance(self._plan, Asking):
             await self._open_journal(self._plan)
         judge = self._judge_before_reading()
         spool = await self._read(corpus)
         if len(spool) == 0:
-            return self._incomplete(None, "empty-corpus", ("the corpus holds no record",))
+            return self._ending.incomplete(None, "empty-corpus", ("the corpus holds no record",))
         taught = await self._labels(corpus, spool)
         if isinstance(self._plan, Encoding):
             if not taught.classes:
@@ -270,7 +255,7 @@ class CountRun:
 
     def _asking(self, plan: Asking) -> Judge:
         spent = self._session.opened.spent if self._session.opened else Spent()
-        self._allowance = allowance = CapsAllowance(
+        self._allowance = CapsAllowance(
             self._options.caps,
             self._clock,
             calls=spent.calls,
@@ -278,7 +263,7 @@ class CountRun:
             usd=spent.usd,
         )
         calls = Calls(
-            allowance=allowance,
+            allowance=self._allowance,
             emit=self._log.emit,
             clock=self._clock,
             journal=self._journal,
@@ -289,7 +274,7 @@ class CountRun:
         )
         return plan.judge(calls, self._criterion, self._options, _JUDGE, self._log.emit)
 
-    async def _rank(self, spool: Spool, plan: Encoding) -> _Outcome:
+    async def _rank(self, spool: Spool, plan: Encoding) -> CountOutcome:
         # numpy is loaded by now; the import stands here because `import rlm` must not load it.
         import numpy as np
 
@@ -297,7 +282,18 @@ class CountRun:
         name = f"encoder {encoder.name}, without labels"
         with self._log.node(_JUDGE, f"rank by {name}"):
             todo = distinct(spool)
-            self._started(name, len(todo), 1, 64, 1)
+            self._log.emit(
+                ScanStarted(
+                    node=_JUDGE,
+                    at=self._clock.now(),
+                    judge=name,
+                    items=len(todo),
+                    passes=1,
+                    window=64,
+                    cap=1,
+                    asks=False,
+                )
+            )
             scores, notes = await rank(
                 spool,
                 todo,
@@ -314,12 +310,12 @@ class CountRun:
             spool=spool,
             scores=every[spool.representative],
         )
-        save_ranking(best, self._log.directory / "verdicts")
+        self._ending.save(best)
         missing = (
             "no record is labelled, so the scores order the records and state no number",
             "label some with --label 40, or give labels with --labels FILE or --labels COLUMN",
         )
-        return self._incomplete(best, "uncalibrated-judge", missing)
+        return self._ending.incomplete(best, "uncalibrated-judge", missing)
 
     @property
     def _criterion(self) -> Criterion:
@@ -337,170 +333,33 @@ class CountRun:
             )
         )
 
-    def _started(
-        self,
-        judge: str,
-        items: int,
-        passes: int,
-        window: int,
-        cap: int,
-        *,
-        filing: Filing | None = None,
-    ) -> None:
-        self._log.emit(
-            ScanStarted(
-                node=_JUDGE,
-                at=self._clock.now(),
-                judge=judge,
-                items=items,
-                passes=passes,
-                window=window,
-                cap=cap,
-                asks=isinstance(self._plan, Asking),
-                restored=0 if filing is None else int(filing.done.sum()),
-            )
-        )
-
-    async def _judge(self, spool: Spool, judge: Judge, taught: Taught) -> _Outcome:
-        options, info = self._options, judge.info
-        labels = self._question.labels if isinstance(self._question, OneOf) else ()
-        cut = cut_for(options, self._plan, info)
-        passes = 1 if info.deterministic else options.passes
-        ledger = Ledger(len(spool), passes=passes, labels=labels)
-        todo = distinct(spool)
-        filing: Filing | None = None
-        agenda = Agenda.whole(todo, passes)
-        if isinstance(self._plan, Asking):
-            filing, agenda = await self._agenda(spool, ledger, todo, judge, cut)
-        plan = Scan(
-            cut=cut,
-            agenda=agenda,
-            cap=1 if info.kind in {"encoder", "rule"} else options.concurrency,
-        )
-        self._partial = partial(self._tally, spool, ledger, judge, taught)
-        halted: Halted | None = None
-        # Heeded between two passes too, where nothing is pulled.
-        heeding = nullcontext() if options.stop is None else options.stop.heeding()
-        async with AsyncExitStack() as stack:
-            engine = await self._engine(stack, filing, agenda)
-            stack.enter_context(heeding)
-            said = stack.enter_context(self._log.node(_JUDGE, f"judge by {info.name}"))
-            self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
-            self._started(
-                info.name, agenda.items, plan.passes, plan.cut.items, plan.cap, filing=filing
-            )
-            try:
-                if engine is not None and filing is not None:
-                    await self._spread(engine, spool, ledger, plan, filing)
-                else:
-                    await scan(
-                        spool,
-                        judge,
-                        ledger,
-                        plan,
-                        node=_JUDGE,
-                        emit=self._log.emit,
-                        clock=self._clock,
-                        span=self._log.node,
-                        filing=filing,
-                        stop=options.stop,
-                    )
-            except ReplayMiss:
-                raise
-            except Halted as error:
-                halted = error
-            said.append(f"{len(todo):,} distinct texts in {plan.passes} pass(es)")
-        return self._conclude(self._tally(spool, ledger, judge, taught), judge, halted)
-
-    async def _engine(
-        self, stack: AsyncExitStack, filing: Filing | None, agenda: Agenda
-    ) -> DaskEngine | None:
-        """Start what other processes judge with; None where this one does it, or nothing is left."""
-        if self._options.engine == LOCAL or filing is None or filing.covers(agenda):
-            return None
-        from rlm.cluster import engine_for
-
-        return await stack.enter_async_context(engine_for(self._options))
-
-    async def _spread(
-        self, engine: DaskEngine, spool: Spool, ledger: Ledger, plan: Scan, filing: Filing
-    ) -> None:
-        from rlm.cluster import Judged, judge_on_cluster
-
-        session, journal = self._session, self._session.opened
-        assert isinstance(self._plan, Asking)
-        assert journal is not None
-        await judge_on_cluster(
-            engine,
-            Judged(
-                spool=spool,
-                ledger=ledger,
-                filing=filing,
-                agenda=plan.agenda,
-                agenda_name=session.manifest.last.agenda,
-                cut=plan.cut,
-                node=_JUDGE,
-                emit=self._log.emit,
-                clock=self._clock,
-                span=self._log.node,
-                journal=journal,
-                resumed=journal.spent.calls > 0,
-            ),
-            plan=self._plan,
-            options=self._options,
-            criterion=self._criterion,
-            session=session,
+    async def _judge(self, spool: Spool, judge: Judge, taught: Taught) -> CountOutcome:
+        stage = Stage(
+            session=self._session,
             log=self._log,
-            journal=journal,
+            options=self._options,
+            question=self._question,
+            criterion=self._criterion,
+            plan=self._plan,
+            judge=judge,
+            spool=spool,
+            taught=taught,
+            journal=self._journal,
             allowance=self._allowance,
+            node=_JUDGE,
+            notes=tuple(self._notes),
         )
-
-    async def _agenda(
-        self, spool: Spool, ledger: Ledger, todo: Ordinals, judge: Judge, cut: Cut
-    ) -> tuple[Filing, Agenda]:
-        """Bring back what earlier sessions judged, and say what is left."""
-        criterion, identity = self._criterion.key, judge.info.identity
-        filing = Filing(self._journal, spool, ledger, todo, criterion=criterion, judge=identity)
-        restored = await anyio.to_thread.run_sync(filing.restore)
-        judging = Judging.of(criterion=criterion, judge=identity, passes=ledger.passes, cut=cut)
-        agenda = self._session.agenda(filing, judging, todo)
-        self._session.note(restored=restored)
-        return filing, agenda
-
-    def _tally(self, spool: Spool, ledger: Ledger, judge: Judge, taught: Taught) -> Tally:
-        """Count what was judged so far, and save it."""
-        result = tally(
-            spool,
-            ledger,
-            votes=self._options.votes,
-            judge=judge.info.name,
-            person={
-                ordinal: (_code(name, ledger.labels), taught.by[ordinal])
-                for ordinal, name in taught.classes.items()
-            },
-            notes=(*self._notes, *(judge.notes if isinstance(judge, EncoderJudge) else ())),
-        )
-        save_tally(result, self._log.directory / "verdicts")
-        return result
-
-    def _conclude(self, result: Tally, judge: Judge, halted: Halted | None) -> _Outcome:
-        if halted is not None:
-            blocker = _blocker(halted)
-            lines = [line for line in (halted.what, halted.where, halted.hint) if line]
-            return self._incomplete(result, blocker, (*lines, *missing_lines(result)))
-        if judge.info.scoring and judge.info.kind != "encoder":
-            why = "token probabilities without calibration by labels order, and state no number"
-            best = ranked_by_probability(result)
-            return self._incomplete(best, "uncalibrated-judge", (why, *missing_lines(result)))
-        if not result.complete:
-            return self._incomplete(result, "unresolved-records", missing_lines(result))
-        return Completed(result=result, receipts=self._finish(None, result))
-
-    def _incomplete(
-        self, best: Tally | Ranking | None, blocker: Blocker, missing: tuple[str, ...]
-    ) -> Incomplete[Tally | Ranking]:
-        receipts = self._finish(blocker, best)
-        return Incomplete(best=best, missing=missing, blocker=blocker, receipts=receipts)
+        ledger = stage.ledger()
+        self._partial = partial(stage.tally, ledger)
+        self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
+        halted = await stage.run(ledger)
+        try:
+            await self._session.end_journal()
+        except DiskFault as fault:
+            halted = halted or fault
+        result = stage.tally(ledger)
+        self._ending.save(result)
+        return self._ending.of_tally(result, judge.info, halted)
 
     async def _close(self) -> None:
         match self._plan:
@@ -511,23 +370,3 @@ class CountRun:
                 await anyio.to_thread.run_sync(self._plan.encoder.close)
             case _:
                 pass
-
-
-def _blocker(halted: Halted) -> Blocker:
-    match halted:
-        case ModelUnusable():
-            return "model-unusable"
-        case OutOfQuota():
-            return "out-of-quota"
-        case Interrupted():
-            return "interrupted"
-        case DiskFault():
-            return "disk"
-        case _:
-            return "halted"
-
-
-def _code(name: str, labels: tuple[str, ...]) -> int:
-    if labels:
-        return FIRST_LABEL + labels.index(name)
-    return MATCHED if name == "yes" else NOT

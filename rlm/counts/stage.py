@@ -1,0 +1,205 @@
+"""The judging of a count: what is left to judge, here or on a cluster, and the tally of it."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from corpus.agenda import Agenda, Ordinals
+from corpus.criterion import Criterion
+from corpus.events import ScanStarted
+from corpus.filing import Filing
+from corpus.judges.base import Judge
+from corpus.judges.encoder import EncoderJudge
+from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
+from corpus.questions import OneOf, Question
+from corpus.results import Tally, tally
+from corpus.scan import Scan, distinct, scan
+from corpus.spool import Spool
+from corpus.windows import Cut
+from executors.errors import Halted, ReplayMiss
+from executors.gate.allowance import CapsAllowance
+from executors.ids import NodeId
+from executors.journal.records import Journal
+from rlm.judging import Asking, JudgePlan, cut_for
+from rlm.labels import Taught
+from rlm.options import LOCAL, CountOptions
+from rlm.runs.log import RunLog
+from rlm.runs.manifest import Judging
+from rlm.runs.session import Session
+
+if TYPE_CHECKING:
+    from executors.engine.dask import DaskEngine
+
+__all__ = ["Stage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """All that judging a corpus needs; judges once.
+
+    Args:
+        allowance: what calls may spend; None where no model is asked.
+        notes: what is known of the judge's teaching, for the reader of the tally.
+    """
+
+    session: Session
+    log: RunLog
+    options: CountOptions
+    question: Question
+    criterion: Criterion
+    plan: JudgePlan
+    judge: Judge
+    spool: Spool
+    taught: Taught
+    journal: Journal
+    allowance: CapsAllowance | None
+    node: NodeId
+    notes: tuple[str, ...]
+
+    def ledger(self) -> Ledger:
+        """Return an empty ledger for it."""
+        labels = self.question.labels if isinstance(self.question, OneOf) else ()
+        return Ledger(len(self.spool), passes=self._passes, labels=labels)
+
+    async def run(self, ledger: Ledger) -> Halted | None:
+        """Judge what has no verdict yet and fill the ledger; return what stopped it, if anything.
+
+        Raises:
+            ReplayMiss: the recorded run knows nothing of a call.
+            UsageError: the rule of a rule judge cannot work.
+        """
+        info, options = self.judge.info, self.options
+        cut = cut_for(options, self.plan, info)
+        todo = distinct(self.spool)
+        filing: Filing | None = None
+        agenda = Agenda.whole(todo, self._passes)
+        if isinstance(self.plan, Asking):
+            filing, agenda = await self._agenda(ledger, todo, cut)
+        cap = 1 if info.kind in {"encoder", "rule"} else options.concurrency
+        plan = Scan(cut=cut, agenda=agenda, cap=cap)
+        halted: Halted | None = None
+        # Heeded between two passes too, where nothing is pulled.
+        heeding = nullcontext() if options.stop is None else options.stop.heeding()
+        async with AsyncExitStack() as stack:
+            engine = await self._engine(stack, filing, agenda)
+            stack.enter_context(heeding)
+            said = stack.enter_context(self.log.node(self.node, f"judge by {info.name}"))
+            self.log.emit(
+                ScanStarted(
+                    node=self.node,
+                    at=options.clock.now(),
+                    judge=info.name,
+                    items=agenda.items,
+                    passes=plan.passes,
+                    window=cut.items,
+                    cap=cap,
+                    asks=isinstance(self.plan, Asking),
+                    restored=0 if filing is None else int(filing.done.sum()),
+                )
+            )
+            try:
+                if engine is not None and filing is not None:
+                    await self._spread(engine, ledger, plan, filing)
+                else:
+                    await self._scan(ledger, plan, filing)
+            except ReplayMiss:
+                raise
+            except Halted as error:
+                halted = error
+            said.append(f"{len(todo):,} distinct texts in {plan.passes} pass(es)")
+        return halted
+
+    def tally(self, ledger: Ledger) -> Tally:
+        """Count what was judged so far."""
+        judge, taught = self.judge, self.taught
+        return tally(
+            self.spool,
+            ledger,
+            votes=self.options.votes,
+            judge=judge.info.name,
+            person={
+                ordinal: (_code(name, ledger.labels), taught.by[ordinal])
+                for ordinal, name in taught.classes.items()
+            },
+            notes=(*self.notes, *(judge.notes if isinstance(judge, EncoderJudge) else ())),
+        )
+
+    @property
+    def _passes(self) -> int:
+        return 1 if self.judge.info.deterministic else self.options.passes
+
+    async def _agenda(self, ledger: Ledger, todo: Ordinals, cut: Cut) -> tuple[Filing, Agenda]:
+        """Bring back what earlier sessions judged, and say what is left."""
+        criterion, identity = self.criterion.key, self.judge.info.identity
+        filing = Filing(self.journal, self.spool, ledger, todo, criterion=criterion, judge=identity)
+        restored = await anyio.to_thread.run_sync(filing.restore)
+        judging = Judging.of(criterion=criterion, judge=identity, passes=ledger.passes, cut=cut)
+        agenda = self.session.agenda(filing, judging, todo)
+        self.session.note(restored=restored)
+        return filing, agenda
+
+    async def _scan(self, ledger: Ledger, plan: Scan, filing: Filing | None) -> None:
+        await scan(
+            self.spool,
+            self.judge,
+            ledger,
+            plan,
+            node=self.node,
+            emit=self.log.emit,
+            clock=self.options.clock,
+            span=self.log.node,
+            filing=filing,
+            stop=self.options.stop,
+        )
+
+    async def _engine(
+        self, stack: AsyncExitStack, filing: Filing | None, agenda: Agenda
+    ) -> DaskEngine | None:
+        """Start what other processes judge with; None where this one does it, or nothing is left."""
+        if self.options.engine == LOCAL or filing is None or filing.covers(agenda):
+            return None
+        from rlm.cluster import engine_for  # for those who leave this process
+
+        return await stack.enter_async_context(engine_for(self.options))
+
+    async def _spread(self, engine: DaskEngine, ledger: Ledger, plan: Scan, filing: Filing) -> None:
+        from rlm.cluster import Judged, judge_on_cluster
+
+        journal = self.session.opened
+        assert isinstance(self.plan, Asking)
+        assert journal is not None
+        assert self.allowance is not None
+        await judge_on_cluster(
+            engine,
+            Judged(
+                spool=self.spool,
+                ledger=ledger,
+                filing=filing,
+                agenda=plan.agenda,
+                agenda_name=self.session.manifest.last.agenda,
+                cut=plan.cut,
+                node=self.node,
+                emit=self.log.emit,
+                clock=self.options.clock,
+                span=self.log.node,
+                journal=journal,
+                resumed=journal.spent.calls > 0,
+            ),
+            plan=self.plan,
+            options=self.options,
+            criterion=self.criterion,
+            session=self.session,
+            log=self.log,
+            journal=journal,
+            allowance=self.allowance,
+        )
+
+
+def _code(name: str, labels: tuple[str, ...]) -> int:
+    if labels:
+        return FIRST_LABEL + labels.index(name)
+    return MATCHED if name == "yes" else NOT
