@@ -22,7 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from executors.engine.dask_address import Local, Place
 from executors.engine.dask_cluster import Client, Future, cluster
-from executors.engine.unit_host import Asked, greet, host_unit, listen, say
+from executors.engine.unit_host import Heard, greet, host_unit, listen, say
 from executors.engine.units import (
     Answering,
     UnitDone,
@@ -40,6 +40,7 @@ _PATIENCE: Final = 60.0  # seconds without any worker
 _LOOK: Final = 1.0  # seconds between two looks at who is there
 _LISTEN: Final = 5.0  # seconds that a worker waits for its unit to ask something
 _LETTING_GO: Final = 5.0  # seconds that the lanes may take to end
+_ON_ITS_WAY: Final = 2.0  # seconds between the end of a unit and its report
 _GONE: Final = "its worker is gone"
 
 
@@ -49,6 +50,13 @@ class _Lane:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     unit: str | None = None
     """What it runs; None while it waits for a unit."""
+
+
+@dataclass(slots=True, eq=False)
+class _End:
+    report: UnitReport | None = None
+    error: BaseException | None = None
+    over: anyio.Event = field(default_factory=anyio.Event)
 
 
 class DaskEngine:
@@ -255,23 +263,28 @@ class DaskEngine:
             retries=0,
             pure=False,
         )
-        error: BaseException | None = None
+        end = _End()
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._keep_line, lane.worker, spec.id)
-                error = await future.exception()
+                group.start_soon(self._keep_line, lane.worker, spec.id, end)
+                group.start_soon(self._wait_for, future, end)
+                await end.over.wait()
                 group.cancel_scope.cancel()
-            return await self._result(lane.worker, spec.id, future, error)
+            return self._result(lane.worker, spec.id, end)
         finally:
             with anyio.move_on_after(_LETTING_GO, shield=True):
                 await self._client.cancel([future], force=True)
 
-    async def _result(
-        self, worker: str, unit: str, future: Future, error: BaseException | None
-    ) -> UnitResult:
-        if error is None and future.status == "finished":
-            report = cast("UnitReport", await future.result())
-            return UnitDone(unit=unit, report=report)
+    async def _wait_for(self, future: Future, end: _End) -> None:
+        end.error = await future.exception()
+        if end.error is None and future.status == "finished":  # its report may still be on its way
+            await anyio.sleep(_ON_ITS_WAY)
+        end.over.set()
+
+    def _result(self, worker: str, unit: str, end: _End) -> UnitResult:
+        error = end.error
+        if end.report is not None:
+            return UnitDone(unit=unit, report=end.report)
         if isinstance(error, RlmError):
             return UnitFailed(unit=unit, worker=worker, error=error)
         if error is None or type(error).__name__ == "KilledWorker":
@@ -279,14 +292,15 @@ class DaskEngine:
         said = f"the unit {unit!r} raised {type(error).__name__}: {error}"
         return UnitFailed(unit=unit, worker=worker, error=InternalError(said[:500], where=worker))
 
-    async def _keep_line(self, worker: str, unit: str) -> None:
-        """Answer what a unit asks, for as long as it runs."""
+    async def _keep_line(self, worker: str, unit: str, end: _End) -> None:
+        """Answer what a unit asks until it reports."""
         answers: dict[int, bytes] = {}
-        while True:
+        while end.report is None:
             try:
                 got = await self._client.run(listen, unit, answers, _LISTEN, workers=[worker])
             except OSError:  # the connection broke, or the worker did
                 await anyio.sleep(_LOOK / 10)
                 continue
-            asked = cast("list[Asked]", got[worker])
+            asked, end.report = cast("Heard", got[worker])
             answers = {n: await self._answer(unit, what, body) for n, what, body in asked}
+        end.over.set()

@@ -47,10 +47,6 @@ class Future(Protocol):
         """Wait for its end; return what it raised."""
         ...
 
-    def result(self) -> Awaitable[Any]:
-        """Return what it returned."""
-        ...
-
 
 class Client(Protocol):
     """What of dask's client is used."""

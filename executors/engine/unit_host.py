@@ -12,15 +12,20 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Final
 
 import anyio
 
 from executors.engine.units import UnitReport, UnitSpec, entry_of
 
-__all__ = ["Asked", "HostLine", "greet", "host_unit", "listen", "say"]
+__all__ = ["Asked", "Heard", "HostLine", "greet", "host_unit", "listen", "say"]
 
 Asked = tuple[int, str, bytes]
 """What a unit asks: a number, what, and with what."""
+Heard = tuple[list[Asked], UnitReport | None]
+"""What a unit asks, and its report once it has come to its end."""
+
+_PATIENCE: Final = 60.0  # seconds that a coordinator may be silent before it is taken for gone
 
 _lines: dict[str, HostLine] = {}
 
@@ -36,6 +41,8 @@ class HostLine:
         self._asking = anyio.Event()
         self._words: list[tuple[str, bytes]] = []
         self._hear: Callable[[str, bytes], None] | None = None
+        self._report: UnitReport | None = None
+        self._reported = anyio.Event()
 
     async def ask(self, what: str, body: bytes = b"") -> bytes:
         number, self._next = self._next, self._next + 1
@@ -43,7 +50,8 @@ class HostLine:
         self._asking.set()
         try:
             while number not in self._answers:
-                await self._answered.wait()
+                with anyio.fail_after(_PATIENCE):  # TimeoutError is an OSError
+                    await self._answered.wait()
             return self._answers.pop(number)
         finally:
             self._open.pop(number, None)
@@ -54,7 +62,14 @@ class HostLine:
             hear(what, body)
         self._words.clear()
 
-    async def exchange(self, answers: Mapping[int, bytes], seconds: float) -> list[Asked]:
+    async def report(self, report: UnitReport) -> None:
+        """Return once the coordinator has the report, or cannot want it any more."""
+        self._report = report
+        self._asking.set()
+        with anyio.move_on_after(_PATIENCE):
+            await self._reported.wait()
+
+    async def exchange(self, answers: Mapping[int, bytes], seconds: float) -> Heard:
         """Take answers, and return what is asked, as soon as anything is."""
         for number, body in answers.items():
             if self._open.pop(number, None) is not None:
@@ -63,10 +78,12 @@ class HostLine:
             self._answered.set()
             self._answered = anyio.Event()
         self._asking = anyio.Event()
-        if not self._open:
+        if not self._open and self._report is None:
             with anyio.move_on_after(seconds):
                 await self._asking.wait()
-        return [(number, what, body) for number, (what, body) in self._open.items()]
+        if self._report is not None:
+            self._reported.set()
+        return [(n, what, body) for n, (what, body) in self._open.items()], self._report
 
     def say(self, what: str, body: bytes) -> None:
         """Tell the unit something; kept until it listens."""
@@ -76,8 +93,8 @@ class HostLine:
             self._hear(what, body)
 
 
-async def host_unit(text: str) -> UnitReport:
-    """Run a unit that travelled as JSON.
+async def host_unit(text: str) -> None:
+    """Run a unit that travelled as JSON; its report leaves on its line.
 
     Raises:
         RlmError: it cannot be run here.
@@ -85,17 +102,17 @@ async def host_unit(text: str) -> UnitReport:
     spec = UnitSpec.of_json(text)
     line = _lines.setdefault(spec.id, HostLine())
     try:
-        return await entry_of(spec.entry)(spec, line)
+        await line.report(await entry_of(spec.entry)(spec, line))
     finally:
         del _lines[spec.id]
 
 
-async def listen(unit: str, answers: Mapping[int, bytes], seconds: float) -> list[Asked]:
-    """Take answers for a unit, and wait for what it asks next; nothing after so many seconds."""
+async def listen(unit: str, answers: Mapping[int, bytes], seconds: float) -> Heard:
+    """Take answers for a unit, and wait for what it says next; nothing after so many seconds."""
     line = _lines.get(unit)
     if line is None:  # it has not begun, or has ended
         await anyio.sleep(min(seconds, 0.02))
-        return []
+        return [], None
     return await line.exchange(answers, seconds)
 
 

@@ -1,0 +1,105 @@
+"""What tests of counts on a cluster share: a server that remembers, and workers that die."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from corpus.questions import YesNo
+from corpus.results import Tally
+from executors.journal.lines import Answered, read_line
+from executors.journal.reading import segment_files, whole_lines
+from rlm.counting import CountOutcome, count_with
+from rlm.options import CountOptions
+from rlm.outcome import Completed
+from rlm.testing import Act, Completion, FakeServer, Received, judge_server
+
+QUESTION = YesNo(text="is it about fire?")
+
+
+def records(count: int) -> list[tuple[str, str]]:
+    return [(f"r{n}", f"{'fire' if n % 7 == 0 else 'calm'} {n}") for n in range(count)]
+
+
+@dataclass
+class Server:
+    """A judge, how often it was asked the same, and what happens at the n-th request."""
+
+    fake: FakeServer = field(default_factory=FakeServer)
+    asked: Counter[bytes] = field(default_factory=Counter[bytes])
+    at: dict[int, Callable[[], object]] = field(default_factory=dict[int, Callable[[], object]])
+
+    @property
+    def model(self) -> str:
+        return f"openai+{self.fake.base_url}:any"
+
+    @property
+    def repeats(self) -> int:
+        """How many requests were sent for a second time."""
+        return sum(count - 1 for count in self.asked.values())
+
+
+@contextmanager
+def judging(*, latency: float = 0.0) -> Iterator[Server]:
+    """Serve a judge on loopback."""
+    judge = judge_server(lambda text: "fire" in text)
+    server = Server()
+
+    def answer(request: Received) -> Act:
+        server.asked[request.body] += 1
+        act = server.at.pop(request.index, None)
+        if act is not None:
+            act()
+        said = judge(request)
+        return replace(said, after=latency) if isinstance(said, Completion) else said
+
+    with FakeServer(answer) as server.fake:
+        yield server
+
+
+def options(server: Server, run: Path, **more: object) -> CountOptions:
+    chosen: dict[str, object] = {"model": server.model, "run": run, **more}
+    return CountOptions(**chosen)  # type: ignore[arg-type]
+
+
+async def counted(corpus: list[tuple[str, str]] | None, chosen: CountOptions) -> CountOutcome:
+    return await count_with(QUESTION, corpus, chosen)
+
+
+def tally(outcome: CountOutcome) -> Tally:
+    assert isinstance(outcome, Completed), outcome
+    return outcome.result
+
+
+def workers(parent: int | None = None) -> list[int]:
+    """Return the worker processes of a process, ours by default, the oldest first."""
+    found: list[int] = []
+    for listing in Path(f"/proc/{parent or os.getpid()}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, listing.read_text(encoding="ascii").split())
+    return sorted(pid for pid in found if b"spawn_main" in command(pid))
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def kill_a_worker() -> None:
+    os.kill(workers()[0], signal.SIGKILL)
+
+
+def paid_twice(run: Path) -> int:
+    """Return how many calls of a run were answered more than once."""
+    answered = Counter(
+        line.key
+        for segment in segment_files(run / "journal")
+        for _, raw in whole_lines(segment.path)
+        if isinstance(line := read_line(raw), Answered)
+    )
+    return sum(count - 1 for count in answered.values())
