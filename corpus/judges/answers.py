@@ -51,6 +51,8 @@ class Gap:
     reason: str
     again: bool = True
     """Whether asking once more may fill it."""
+    narrow: bool = False
+    """Whether it may be another text's fault, and asking about fewer at once may fill it."""
 
 
 Outcome = Verdict | Gap

@@ -1,9 +1,9 @@
 """The chat judge: a model answers for each item of a window, under aliases.
 
-A window costs one call, and in the worst case four: a reply that was cut, or a window that the
-model cannot hold, is asked again in two halves; then items without a usable answer are asked once
-more by themselves. What is still open after that is unresolved, with the reason. A refusal, an
-empty reply or prose is never a "no".
+A window costs one call. Where it was too much at once, cut, refused or rejected, it is narrowed down
+(see `narrowing`); then items without a usable answer are asked once more by themselves, and narrowed
+down in turn. What is still open after that is unresolved, with the reason. A refusal, an empty reply
+or prose is never a "no".
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final, cast
 from corpus.criterion import Criterion
 from corpus.judges.answers import AnswerReader, Gap, Outcome
 from corpus.judges.base import Ask, JudgeInfo, Window
+from corpus.judges.narrowing import Narrowing, failed
 from corpus.judges.notes import Notes
 from corpus.judges.order import in_place, shown_order
 from corpus.prompts import PROMPTS_VERSION, ask_message, judge_system, messages
@@ -22,7 +23,7 @@ from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Unresolved, Verdict
 from executors.calls import Calls
-from executors.errors import ContextExceeded, Halted, ModelError, ReplayMiss
+from executors.errors import Halted, ModelError, PromptCut, ReplayMiss, RequestRejected
 from executors.events import Emit
 from executors.ids import NodeId, content_key
 from executors.makers import maker
@@ -32,15 +33,18 @@ from executors.tokens import estimate
 
 __all__ = ["ChatJudge"]
 
-_CUT: Final = Gap(reason="the judge's reply was cut at its token limit", again=False)
-_TOO_LONG: Final = Gap(reason="the text is too long for the judge's window", again=False)
-_REFUSED: Final = Gap(reason="the model refused", again=False)
-_UNCLEAN: Final = Gap(reason="the judge's reply did not end cleanly", again=False)
+_CUT: Final = Gap(reason="the judge's reply was cut at its token limit", again=False, narrow=True)
+_TOO_LONG: Final = Gap(
+    reason="the text is too long for the judge's window", again=False, narrow=True
+)
+_REFUSED: Final = Gap(reason="the model refused", again=False, narrow=True)
+_UNCLEAN: Final = Gap(reason="the judge's reply did not end cleanly", again=False, narrow=True)
 
 # Ordinals of the further calls of a pass: far from any number of passes, so that no two samples
 # of a run share a key.
 _AGAIN: Final = 1_000
-_HALF: Final = 2_000
+_FEWER: Final = 2_000
+_NOT_FOUND: Final = 404
 
 _request = maker(ModelRequest)
 _WINDOW: Final = 8
@@ -133,22 +137,26 @@ class ChatJudge:
         return verdicts
 
     async def _first(self, parts: list[Part], pass_index: int, notes: Notes) -> list[Outcome]:
-        """Ask about all parts; in two halves when together they were too much."""
+        """Ask about all parts together, and about fewer where that fails for what they hold."""
+        # Fewer parts may write as much as all: what was cut had the same bound.
         tokens = self._tokens(len(parts))
+        rejected: ModelError | None = None
         try:
             outcomes = await self._look(parts, tokens, notes, ordinal=pass_index)
-        except ContextExceeded:
-            if len(parts) == 1:
+        except ModelError as error:
+            if len(parts) == 1 or not _is_about_texts(error):
                 raise
-            outcomes = _each(_TOO_LONG, parts)
-        if len(parts) == 1 or not (outcomes[0] is _CUT or outcomes[0] is _TOO_LONG):
+            rejected = error
+            outcomes = _each(self._gap(error), parts)
+        if failed(outcomes) is None:
             return outcomes
-        # Each half may write as much as the whole: what was cut had the same bound.
-        middle = (len(parts) + 1) // 2
-        ordinal = _HALF + pass_index
-        outcomes = await self._try(parts[:middle], tokens, notes, ordinal=ordinal)
-        kept = any(not isinstance(outcome, Gap) for outcome in outcomes)
-        outcomes += await self._try(parts[middle:], tokens, notes, ordinal=ordinal, kept=kept)
+
+        async def look(some: list[Part], kept: bool) -> list[Outcome]:
+            return await self._try(some, tokens, notes, ordinal=_FEWER + pass_index, kept=kept)
+
+        outcomes = await Narrowing(look)(parts, outcomes)
+        if rejected is not None and failed(outcomes) is not None:
+            raise rejected
         return outcomes
 
     async def _second(
@@ -162,14 +170,16 @@ class ChatJudge:
         ]
         if not open_places:
             return
-        filled = await self._try(
-            [parts[place] for place in open_places],
-            self._tokens(len(open_places)),
-            notes,
-            ordinal=_AGAIN + pass_index,
-            kept=any(not isinstance(outcome, Gap) for outcome in outcomes),
-            again=True,
-        )
+        asked = [parts[place] for place in open_places]
+        tokens = self._tokens(len(asked))
+        kept = failed(outcomes) is None
+
+        async def look(some: list[Part], kept: bool) -> list[Outcome]:
+            ordinal = _AGAIN + pass_index
+            return await self._try(some, tokens, notes, ordinal=ordinal, kept=kept, again=True)
+
+        filled = await look(asked, kept)
+        filled = await Narrowing(look, kept=kept, unread=True)(asked, filled)
         for place, outcome in zip(open_places, filled, strict=True):
             outcomes[place] = outcome
             notes.repaired += not isinstance(outcome, Gap)
@@ -188,12 +198,16 @@ class ChatJudge:
         try:
             return await self._look(parts, tokens, notes, ordinal=ordinal, again=again)
         except ModelError as error:
-            reason = self._reasons.call_failed(error)
+            return _each(self._gap(error), parts)
         except Halted as halted:
             if not kept or isinstance(halted, ReplayMiss):
                 raise
-            reason = f"never judged: {halted.what}"
-        return _each(Gap(reason=reason, again=False), parts)
+            return _each(Gap(reason=f"never judged: {halted.what}", again=False), parts)
+
+    def _gap(self, error: ModelError) -> Gap:
+        return Gap(
+            reason=self._reasons.call_failed(error), again=False, narrow=_is_about_texts(error)
+        )
 
     async def _look(
         self,
@@ -253,6 +267,13 @@ _ENDS: Final[dict[StopReason, Gap | None]] = {
     "pause": _UNCLEAN,
     "other": _UNCLEAN,
 }
+
+
+def _is_about_texts(error: ModelError) -> bool:
+    """Whether a call may have failed for what it showed, so that other texts would not."""
+    if isinstance(error, RequestRejected):
+        return error.status != _NOT_FOUND
+    return isinstance(error, PromptCut)
 
 
 def _each(gap: Gap, parts: Sequence[Part]) -> list[Outcome]:

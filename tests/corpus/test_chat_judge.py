@@ -23,7 +23,7 @@ from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
 from executors.calls import Answer, Calls
 from executors.clock import SystemClock
-from executors.errors import ContextExceeded, Halted, RequestRejected
+from executors.errors import AuthError, ContextExceeded, Halted, PromptCut, RequestRejected
 from executors.events import CallStarted, Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
@@ -266,7 +266,7 @@ async def test_windows_add_up_and_foreign_ids_do_not(count: int, items: int, mat
 
 @pytest.mark.case("R-074")
 async def test_a_call_that_fails_for_good_leaves_the_window_to_the_scan() -> None:
-    bench = Bench([RequestRejected("no such model")])
+    bench = Bench([RequestRejected("no such model", status=404)])
     with pytest.raises(RequestRejected, match="no such model"):
         await bench.judge.judge(window(3))
 
@@ -440,3 +440,99 @@ async def test_what_a_judge_will_ask_is_known_before() -> None:
         assert [said(outcome) for outcome in read.outcomes if not isinstance(outcome, Gap)] == (
             ["no"] * 5
         )
+
+
+# ---------------------------------------------------------------- narrowing down
+
+BAD: dict[str, Turn] = {
+    "rejected": RequestRejected("contains what is forbidden", status=400),
+    "too large": RequestRejected("payload too large", status=413),
+    "too long": ContextExceeded("does not fit the window"),
+    "read in part": PromptCut("the server read 3 tokens"),
+    "refused": ModelReply(text="I cannot help with that.", stop="refusal"),
+    "stopped": ModelReply(text="", stop="other"),
+    "cut": ModelReply(text="{", stop="max_tokens"),
+    "prose": "I would rather talk about the weather.",
+    "empty": "",
+}
+
+
+def poisoned(turn: Turn, *words: str) -> Callable[[ModelRequest], Turn]:
+    """Fail wherever one of the words stands; judge "two" and "seven" to match."""
+
+    def script(request: ModelRequest) -> Turn:
+        items = read_items(request)
+        if any(text.endswith(words) for _, text in items):
+            return turn
+        told = {alias: "yes" if text.endswith(("two", "seven")) else "no" for alias, text in items}
+        return json.dumps(told)
+
+    return script
+
+
+@pytest.mark.case("S02", "S14")
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("word", NUMBERS)
+async def test_a_text_that_cannot_be_judged_costs_its_own_verdict_alone(
+    kind: str, word: str
+) -> None:
+    """With 2 log2(8) further calls; where the reply could be read as none, one more for trying."""
+    bench = Bench(poisoned(BAD[kind], word))
+    verdicts = await bench.judge.judge(window(8))
+    for name, verdict in zip(NUMBERS, verdicts, strict=True):
+        if name == word:
+            assert isinstance(verdict, Unresolved)
+            assert verdict.reason
+        else:
+            assert verdict == (Matched() if name in {"two", "seven"} else NotMatched())
+    assert bench.model.calls == 1 + 6 + (kind in {"prose", "empty"})
+    assert [noted.missing for noted in bench.noted] == [1]
+
+
+@pytest.mark.parametrize("kind", BAD)
+async def test_a_model_that_fails_at_everything_is_soon_left_alone(kind: str) -> None:
+    turn = BAD[kind]
+    bench = Bench(lambda _: turn)
+    if isinstance(turn, Exception):
+        with pytest.raises(type(turn)):  # the scan weighs it
+            await bench.judge.judge(window(8))
+    else:
+        verdicts = await bench.judge.judge(window(8))
+        assert {type(verdict) for verdict in verdicts} == {Unresolved}
+    assert bench.model.calls == 1 + 6 + (kind in {"prose", "empty"})
+
+
+async def test_several_such_texts_are_each_found_at_a_bounded_price() -> None:
+    words = ("two", "four", "six", "eight")
+    bench = Bench(poisoned(BAD["refused"], *words))
+    verdicts = await bench.judge.judge(window(8))
+    states = [isinstance(verdict, Unresolved) for verdict in verdicts]
+    assert states == [name in words for name in NUMBERS]
+    assert bench.model.calls == 15  # two for each text, less one
+
+
+async def test_what_is_narrowed_down_is_asked_under_the_same_keys_again() -> None:
+    """So that a session that goes on finds what was answered."""
+    keys: list[list[str]] = []
+    for _ in range(2):
+        bench = Bench(poisoned(BAD["refused"], "three"))
+        await bench.judge.judge(window(8, pass_index=1))
+        keys.append([event.key for event in bench.events if isinstance(event, CallStarted)])
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == 7
+
+
+async def test_a_failure_of_the_way_to_the_model_is_not_narrowed_down() -> None:
+    bench = Bench(lambda _: AuthError("no"))
+    with pytest.raises(AuthError):
+        await bench.judge.judge(window(8))
+    assert bench.model.calls == 1
+
+
+async def test_a_halt_while_narrowing_keeps_what_was_judged() -> None:
+    bench = Bench(poisoned(BAD["refused"], "eight"), caps=Caps(calls=3))
+    verdicts = await bench.judge.judge(window(8))
+    assert [isinstance(verdict, Unresolved) for verdict in verdicts] == [False] * 4 + [True] * 4
+    last = verdicts[-1]
+    assert isinstance(last, Unresolved)
+    assert last.reason.startswith("never judged: halted: the calls bound")

@@ -182,15 +182,17 @@ async def test_a_grown_corpus_is_planned_without_a_change_to_its_run(tmp_path: P
 
 async def test_what_was_unusable_is_planned_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    broken = iter([ModelReply(text="", stop="refusal")])
     good = judge_script(fire)
 
     def script(request: ModelRequest) -> Turn:
-        return next(broken, None) or good(request)
+        refused = "calm 5" in request.messages[-1].content
+        return ModelReply(text="", stop="refusal") if refused else good(request)
 
-    first = await count("fire?", CORPUS, model=ScriptedModel(script), run=run, passes=1)
+    first = await count(
+        "fire?", CORPUS[:10], model=ScriptedModel(script), run=run, passes=1, window=1
+    )
     assert isinstance(first, Incomplete)
-    plan = await plan_count("fire?", CORPUS, model=model(), run=run, passes=1)
+    plan = await plan_count("fire?", CORPUS[:10], model=model(), run=run, passes=1, window=1)
     asked = model()
     await resume(run, model=asked)
     assert asked.calls == plan.calls == 1
