@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 # ---------------------------------------------------------------- bounds
-@pytest.mark.case("K8-14")
+@pytest.mark.case("K8-14", "K9-11")
 async def test_a_bound_is_checked_at_each_call_and_not_between_batches() -> None:
     bench = Bench(caps=Caps(calls=3), concurrency=50)
     halts = 0

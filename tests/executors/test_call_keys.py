@@ -15,6 +15,7 @@ from tests.executors.asks import ask
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.case("K14-13")
 def test_everything_that_decides_an_answer_is_in_its_key() -> None:
     info = ScriptedModel().info
     base = ask(temperature=0.0)

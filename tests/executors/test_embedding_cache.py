@@ -79,6 +79,7 @@ def test_encoders_of_another_name_or_version_share_nothing(path: Path, other: Co
     assert other.asked == ["a"]
 
 
+@pytest.mark.case("K14-20")
 def test_without_a_path_no_file_is_touched(nobodys_home: Path) -> None:
     cached = CachedEncoder(Counting(), None)
     assert same(cached, ["a", "a", "b"])
