@@ -32,14 +32,15 @@ class Patience:
 
     Args:
         cap: windows in flight: as many may fail before anybody could know.
+        answered: an earlier session of the run got usable answers.
     """
 
-    def __init__(self, cap: int) -> None:
+    def __init__(self, cap: int, *, answered: bool = False) -> None:
         self._windows = max(_WINDOWS, 4 * cap)
         self._in_a_row = 0
         self._refused = 0
         self._refusal: str | None = None
-        self._answered = False
+        self._answered = answered
 
     def weigh(self, error: Exception | None) -> None:
         """Take the error of a window, None for one that was judged.
@@ -62,6 +63,23 @@ class Patience:
         nobody = isinstance(cause, ConnectFault) and self._in_a_row >= _NOBODY
         if nobody or isinstance(cause, AuthError) or self._in_a_row >= self._windows:
             raise ModelUnusable(last=cause, failures=self._in_a_row)
+
+    def weigh_reply(self, why: str | None) -> None:
+        """Take a window that the model answered.
+
+        Args:
+            why: the reason why no item of it has a verdict; None where one has.
+
+        Raises:
+            ModelUnusable: it never gave a usable answer, and was narrowed down to single items.
+        """
+        if why is None or self._answered:
+            self.weigh(None)
+            return
+        self._in_a_row = 0
+        self._refused += 1
+        if self._refused >= _REFUSED:
+            raise ModelUnusable(last=ModelError(why), failures=self._refused)
 
     def _rejected(self, cause: RequestRejected) -> None:
         """A rejected request speaks of its own items, unless it is the model that is not there."""

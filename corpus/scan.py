@@ -78,7 +78,8 @@ async def scan(
         UsageError: the rule of a rule judge cannot work.
     """
     span = span or _no_span
-    patience, reasons = Patience(plan.cap), Reasons()
+    answered = filing is not None and bool(filing.done.any())
+    patience, reasons = Patience(plan.cap, answered=answered), Reasons()
     for pass_index in range(plan.passes):
         here = child_of(node, pass_index)
         with span(here, name_of_pass(pass_index, plan.passes)):
@@ -158,6 +159,14 @@ def distinct(spool: Spool) -> NDArray[np.uint32]:
     return needed
 
 
+def _left_open(verdicts: Sequence[Verdict]) -> str | None:
+    """Return why no verdict resolves anything; None where one does."""
+    first = verdicts[0]
+    if not isinstance(first, Unresolved) or not all(isinstance(v, Unresolved) for v in verdicts):
+        return None
+    return first.reason
+
+
 _window_finished = maker(WindowFinished)
 
 
@@ -179,6 +188,7 @@ class Settle:
         # A rule that cannot work is its caller's to mend. What other judges did was paid for, and
         # would be lost.
         self._ours = (InternalError, UsageError) if free else (InternalError,)
+        self._free = free
         self._patience = patience
         self._reasons = reasons
         self._ledger = ledger
@@ -211,7 +221,11 @@ class Settle:
                 first=window.items[0].name if left else None,
             )
         )
-        self._patience.weigh(result.error if isinstance(result, Failed) else None)
+        match result:
+            case Done():
+                self._patience.weigh_reply(None if self._free else _left_open(result.value))
+            case Failed():
+                self._patience.weigh(result.error)
 
     def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
         if len(verdicts) != len(window.items):

@@ -188,7 +188,7 @@ class Blocks:
             node=child_of(what.node, pass_index),
             emit=what.emit,
             clock=what.clock,
-            patience=Patience(1),
+            patience=Patience(1, answered=True),
             reasons=Reasons(),
             free=False,
             filing=what.filing,

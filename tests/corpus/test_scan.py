@@ -17,7 +17,7 @@ from corpus.scan import Scan, distinct, scan
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.tally_file import load_tally, save_tally
-from corpus.verdicts import Matched, NotMatched, Quote, Unsure, Verdict
+from corpus.verdicts import Matched, NotMatched, Unresolved, Unsure, Verdict
 from corpus.windows import Cut
 from executors.clock import VirtualClock
 from executors.errors import (
@@ -300,3 +300,21 @@ async def test_rejections_in_other_words_or_after_an_answer_are_no_reason_to_sto
     other, _ = await counted(spool, Judge(talkative), items=1, passes=1)
     assert (one.states["unresolved"], other.states["unresolved"]) == (99, 100)
     assert one.reason(5) == "the call failed: rejected: 400: the content is filtered"
+
+
+async def test_a_model_that_never_gives_a_usable_answer_is_given_up(tmp_path: Path) -> None:
+    """It was asked about single items too: to go on would pay for the same again."""
+    judge = Judge(lambda _: Unresolved(reason="the model refused"))
+    spool = await spooled(map(str, range(400)), tmp_path)
+    with pytest.raises(ModelUnusable, match=r"stopped after 8 .* in a row: the model refused"):
+        await counted(spool, judge, cap=2)
+    assert len(judge.windows) <= 10
+
+
+async def test_after_one_usable_answer_what_is_unusable_is_the_texts_own(tmp_path: Path) -> None:
+    def picky(text: str) -> Verdict:
+        return Unsure(reason="?") if text == "0" else Unresolved(reason="the model refused")
+
+    spool = await spooled(map(str, range(100)), tmp_path)
+    result, _ = await counted(spool, Judge(picky), items=1, passes=1, cap=1)
+    assert (result.states["unresolved"], result.states["unsure"]) == (99, 1)
