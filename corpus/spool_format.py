@@ -33,6 +33,7 @@ __all__ = [
     "ODD",
     "Meta",
     "pack",
+    "pack_all",
     "read_meta",
     "unpack",
     "unpack_id",
@@ -47,7 +48,7 @@ ODD = np.dtype([("digest", "V16"), ("ordinal", "<u4")])
 
 _HEAD = struct.Struct("<III")
 _HEAD_SIZE = _HEAD.size
-_unpacked = _HEAD.unpack_from
+_packed, _unpacked = _HEAD.pack, _HEAD.unpack_from
 _part = maker(Part)
 _NOWHERE = 0xFFFFFFFF
 _VERSION = 1
@@ -64,14 +65,25 @@ class Meta:
     renamed: dict[int, str]
     info: SourceInfo
     warnings: tuple[SourceWarning, ...]
+    forgotten: tuple[int, ...] = ()
+    """Ordinals of records whose text was erased on request."""
 
 
 def pack(record: Record, text: bytes) -> bytes:
     """Return a record as it lies in `records.bin`; `text` is its text in UTF-8."""
-    id_ = record.id.encode("utf-8")
-    where = b"" if record.where is None else record.where.encode("utf-8", "replace")
-    size = _NOWHERE if record.where is None else len(where)
-    return b"".join((_HEAD.pack(len(id_), size, len(text)), id_, where, text))
+    return pack_all([record.id.encode("utf-8")], [record.where], [text])[0]
+
+
+def pack_all(ids: list[bytes], places: list[str | None], texts: list[bytes]) -> list[bytes]:
+    """Return records as they lie in `records.bin`, of their ids and texts in UTF-8."""
+    bodies: list[bytes] = []
+    for id_, place, text in zip(ids, places, texts, strict=True):
+        if place is None:
+            bodies.append(_packed(len(id_), _NOWHERE, len(text)) + id_ + text)
+        else:
+            where = place.encode("utf-8", "replace")
+            bodies.append(_packed(len(id_), len(where), len(text)) + id_ + where + text)
+    return bodies
 
 
 def unpack(raw: bytes, id_: str | None, at: int = 0) -> Record:
@@ -160,4 +172,5 @@ def _meta_of(found: dict[str, Any]) -> Meta:
             SourceWarning(code=w["code"], count=w["count"], examples=tuple(w["examples"]))
             for w in warnings
         ),
+        forgotten=tuple(found.get("forgotten", ())),
     )

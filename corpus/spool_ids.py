@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -35,14 +35,15 @@ class IdNotes:
         self._nameless = array("I")
         self._odd = bytearray()
 
-    def add(self, id_: str, ordinal: int) -> None:
-        """Note an id that is missing, or that is not in normal form."""
-        normal = normal_id(id_)
-        if not normal:
-            self._nameless.append(ordinal)
-        elif normal != id_:
-            self._odd += digest_of(normal)
-            self._odd += ordinal.to_bytes(4, "little")
+    def add(self, ids: Sequence[str], first: int) -> None:
+        """Note ids that are missing, or that are not in normal form; the first has this ordinal."""
+        for ordinal, id_ in enumerate(ids, first):
+            normal = normal_id(id_)
+            if not normal:
+                self._nameless.append(ordinal)
+            elif normal != id_:
+                self._odd += digest_of(normal)
+                self._odd += ordinal.to_bytes(4, "little")
 
     def nameless(self) -> Ordinals:
         """Return the ordinals of records without an id."""

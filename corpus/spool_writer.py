@@ -7,18 +7,18 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.identity import DIGEST_SIZE, digest_of
+from corpus.identity import DIGEST_SIZE
 from corpus.records import Record, is_blank
 from corpus.repeats import fingerprint, first_of_each, sorted_order
 from corpus.sources.base import SourceInfo, SourceWarnings
-from corpus.spool_format import MAX_RECORDS, Meta, pack, write_meta
+from corpus.spool_format import MAX_RECORDS, Meta, pack_all, write_meta
 from corpus.spool_ids import IdNotes, OnDuplicate, settle_ids, write_odd_ids
 from executors.errors import RunDirError, SourceError
 from executors.private import open_private
@@ -28,6 +28,9 @@ __all__ = ["SpoolWriter"]
 _WRITTEN = ("records.bin", "offsets.bin", "texts.bin", "ids.bin", "empty.bin")
 _DERIVED = ("order.bin", "first.bin", "odd.bin", "meta.json.new")
 _HELD_BYTES = 1 << 20
+_SLICE = 256
+"""Records that are hashed and packed at once, when they are short."""
+_SLICE_CHARACTERS = 1 << 18
 
 
 class SpoolWriter:
@@ -70,28 +73,38 @@ class SpoolWriter:
         Raises:
             SourceError: more records than ordinals, or a text of 4 GiB.
         """
-        for record in records:
-            text = record.text.encode("utf-8")
-            if self.records >= MAX_RECORDS or len(text) >> 32:
-                raise SourceError(
-                    f"record {record.id!r} is past what a spool can hold",
-                    where=record.where,
-                    hint=f"the bounds are {MAX_RECORDS} records and 4 GiB a text",
-                )
-            body = pack(record, text)
-            self._bodies.append(body)
-            self._starts.append(self._offset)
-            self._texts += blake2b(text, digest_size=DIGEST_SIZE).digest()
-            self._ids += digest_of(record.id)
-            empty = is_blank(record.text)
-            self._empties.append(empty)
-            self._empty += empty
-            self._notes.add(record.id, self.records)
-            self._offset += len(body)
-            self._held += len(body)
-            self.records += 1
+        for some in _slices(records):
+            self._add(some)
             if self._held >= _HELD_BYTES:
                 self._write()
+
+    def _add(self, records: list[Record]) -> None:
+        texts = [record.text.encode("utf-8") for record in records]
+        ids = [record.id.encode("utf-8") for record in records]
+        self._check(records, texts)
+        bodies = pack_all(ids, [record.where for record in records], texts)
+        *starts, end = accumulate(map(len, bodies), initial=self._offset)
+        self._bodies += bodies
+        self._starts.extend(starts)
+        self._texts += b"".join(map(_digest, texts))
+        self._ids += b"".join(map(_digest, ids))
+        empties = bytes([is_blank(record.text) for record in records])
+        self._empties += empties
+        self._empty += sum(empties)
+        self._notes.add([record.id for record in records], self.records)
+        self._held += end - self._offset
+        self._offset = end
+        self.records += len(records)
+
+    def _check(self, records: list[Record], texts: list[bytes]) -> None:
+        room = MAX_RECORDS - self.records
+        for place, text in enumerate(texts):
+            if place >= room or len(text) >> 32:
+                raise SourceError(
+                    f"record {records[place].id!r} is past what a spool can hold",
+                    where=records[place].where,
+                    hint=f"the bounds are {MAX_RECORDS} records and 4 GiB a text",
+                )
 
     def finish(self, info: SourceInfo, warnings: SourceWarnings, on_duplicate: OnDuplicate) -> None:
         """Find repeats, refuse or rename them, and write the meta file.
@@ -168,6 +181,24 @@ class SpoolWriter:
                 f"cannot write {str(self._directory)!r}: {error.strerror or error}",
                 hint="free some space, or name another directory",
             ) from error
+
+
+def _slices(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield some records at a time, few where they are long."""
+    taken: list[Record] = []
+    characters = 0
+    for record in records:
+        taken.append(record)
+        characters += len(record.text)
+        if len(taken) == _SLICE or characters >= _SLICE_CHARACTERS:
+            yield taken
+            taken, characters = [], 0
+    if taken:
+        yield taken
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=DIGEST_SIZE).digest()
 
 
 def _write_all(file: BinaryIO, content: bytes | bytearray) -> None:

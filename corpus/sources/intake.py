@@ -12,10 +12,12 @@ from uuid import UUID
 from corpus.records import Record
 from corpus.sources.base import Complaints, SourceWarnings, sound
 from corpus.sources.columns import Columns
+from executors.makers import maker
 
 __all__ = ["Intake", "encodable"]
 
 _MISSING = object()
+_record = maker(Record)
 
 
 def encodable(text: str, warnings: SourceWarnings, where: str) -> str:
@@ -57,7 +59,7 @@ class Intake:
         if not text.isascii() or not id_.isascii():
             text = encodable(text, self._warnings, where)
             id_ = encodable(id_, self._warnings, where)
-        return Record(id=id_, text=text, where=where)
+        return _record(id=id_, text=text, where=where)
 
     def _joined(self, row: Mapping[str, object], where: str) -> str | None:
         """Texts of several columns, a blank line between those that are not empty."""

@@ -79,7 +79,8 @@ class RowParser:
         for spelling in self._spellings:
             if raw.count(spelling) > 1:
                 return True
-        return b"\\u00" in raw and _ESCAPED_ASCII.search(raw) is not None
+        # One byte is looked for first: that is several times as fast as looking for five.
+        return b"\\" in raw and _ESCAPED_ASCII.search(raw) is not None
 
     def _slowly(self, raw: bytes, line: int, *, torn: bool) -> dict[str, object] | None:
         where = f"{self._name}:{line}"
