@@ -17,7 +17,7 @@ from corpus.scan import Scan, distinct, scan
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.tally_file import load_tally, save_tally
-from corpus.verdicts import Matched, NotMatched, Unresolved, Unsure, Verdict
+from corpus.verdicts import Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from corpus.windows import Cut
 from executors.clock import VirtualClock
 from executors.errors import (
