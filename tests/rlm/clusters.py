@@ -8,6 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import dask
+import pytest
+
 from corpus.questions import YesNo
 from corpus.results import Tally
 from executors.journal.lines import Answered, read_line
@@ -103,3 +106,9 @@ def paid_twice(run: Path) -> int:
         if isinstance(line := read_line(raw), Answered)
     )
     return sum(count - 1 for count in answered.values())
+
+
+def no_shared_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start workers that cannot see the run directory."""
+    blind = "import rlm.units.desk\nrlm.units.desk._shares = lambda directory, token: False\n"
+    monkeypatch.setitem(dask.config.config["distributed"]["worker"], "preload", [blind])

@@ -8,15 +8,20 @@ import pytest
 
 pytest.importorskip("distributed")
 
+from corpus.results import Tally
+from executors.engine.stop import Stop
+from rlm.outcome import Incomplete
 from tests.rlm.clusters import (
     Server,
     counted,
     judging,
     kill_a_worker,
+    no_shared_disk,
     options,
     paid_twice,
     records,
     tally,
+    workers,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -49,8 +54,13 @@ async def test_a_cluster_counts_what_one_process_counts(server: Server, tmp_path
 
 
 @pytest.mark.case("S03")
-async def test_workers_that_are_killed_cost_no_answer(server: Server, tmp_path: Path) -> None:
-    """Two of four are killed, at 30 % and 60 %."""
+@pytest.mark.parametrize("disk", ["shared", "sent"])
+async def test_workers_that_are_killed_cost_no_answer(
+    disk: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of four are killed, at 30 % and 60 %; with a shared disk, and with lines that are sent."""
+    if disk == "sent":
+        no_shared_disk(monkeypatch)
     corpus, cap = records(9_000), 8
     server.at = {675: kill_a_worker, 1_350: kill_a_worker}
     chosen = options(server, tmp_path / "run", engine="dask:4", concurrency=cap)
@@ -62,3 +72,30 @@ async def test_workers_that_are_killed_cost_no_answer(server: Server, tmp_path: 
     totals = outcome.receipts.totals
     assert totals.calls + totals.failed == server.fake.requests
     assert totals.calls == 2_250
+    segments = len(list((tmp_path / "run" / "journal").glob("*.jsonl")))
+    assert (segments == 1) == (disk == "sent")
+
+
+@pytest.mark.case("S56")
+@pytest.mark.parametrize("disk", ["shared", "sent"])
+async def test_a_stop_lets_calls_end_and_what_was_judged_stays(
+    disk: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queued blocks are not sent any more, running ones end early, and no process is left."""
+    if disk == "sent":
+        no_shared_disk(monkeypatch)
+    stop, run = Stop(), tmp_path / "run"
+    server.at = {300: stop.ask}
+    chosen = options(server, run, engine="dask:2", concurrency=8, stop=stop)
+    stopped = await counted(records(9_000), chosen)
+    assert isinstance(stopped, Incomplete)
+    assert stopped.blocker == "interrupted"
+    assert isinstance(stopped.best, Tally)
+    assert 100 < stopped.best.count < 1_286
+    assert server.fake.requests < 1_000
+    assert workers() == []
+    assert stopped.receipts.totals.calls == server.fake.requests
+    whole = await counted(None, options(server, run))
+    assert tally(whole).count == 1_286
+    assert server.fake.requests == 2_250
+    assert server.repeats == 0
