@@ -41,6 +41,8 @@ class ScanStarted(Event):
     cap: int
     asks: bool = True
     """A model is asked, so that the bounds of the run bind."""
+    priced: bool = True
+    """The price of what it costs is known, so that the bound of USD binds too."""
     restored: int = 0
     """Verdicts of earlier sessions that hold, all passes together."""
 

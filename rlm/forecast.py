@@ -28,8 +28,9 @@ __all__ = [
 ]
 
 N = TypeVar("N", int, float, Decimal)
-Standing: TypeAlias = Literal["within", "may halt", "halts"]
-"""Of a bound: it is not reached; only the upper end would reach it; the lower end does."""
+Standing: TypeAlias = Literal["within", "may halt", "halts", "unknown"]
+"""Of a bound: it is not reached; only the upper end would reach it; the lower end does; no price is
+known, so that it binds nothing."""
 
 _MINUTE = 60.0
 
@@ -89,7 +90,8 @@ class Bound:
     limit: Decimal
     standing: Standing
     share: float | None
-    """Of what is left under the bound, how much the lower end takes; None: nothing is left."""
+    """Of what is left under the bound, how much the lower end takes; None: nothing is left, or it is
+    not known what it takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +182,12 @@ def usd_of(load: Load, price: Price | None) -> Range[Decimal] | None:
 def bounds_for(
     load: Load, usd: Range[Decimal] | None, seconds: Range[float], *, caps: Caps, spent: Spent
 ) -> tuple[Bound, ...]:
-    """Hold what a count takes against its bounds; an unknown price draws nothing on that of USD."""
+    """Hold what a count takes against its bounds."""
     tokens = Range(low=load.prompt + load.shortest, high=load.prompt + load.longest)
     return (
         _bound("calls", caps.calls, spent.calls, Range(low=load.calls, high=load.calls)),
         _bound("tokens", caps.tokens, spent.tokens, tokens),
-        _bound("usd", caps.usd, spent.usd, usd or Range(low=Decimal(0), high=Decimal(0))),
+        _bound("usd", caps.usd, spent.usd, usd),
         _bound("seconds", Decimal(str(caps.seconds)), Decimal(0), _decimals(seconds)),
     )
 
@@ -194,8 +196,10 @@ def _bound(
     name: Literal["calls", "tokens", "usd", "seconds"],
     limit: int | Decimal,
     spent: int | Decimal,
-    takes: Range[int] | Range[Decimal],
+    takes: Range[int] | Range[Decimal] | None,
 ) -> Bound:
+    if takes is None:
+        return Bound(name=name, limit=Decimal(limit), standing="unknown", share=None)
     left = limit - spent
     standing: Standing = (
         "halts" if takes.low > left else "may halt" if takes.high > left else "within"

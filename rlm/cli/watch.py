@@ -40,6 +40,7 @@ class Watch:
         self._calls = self._answered = self._unpriced = 0
         self.run: str | None = None
         """Id of the run, once it began."""
+        self._limits = ""
         self._cost = Decimal(0)
         self._reasons: set[str] = set()
 
@@ -58,7 +59,7 @@ class Watch:
         """Take one event."""
         match event:
             case RunStarted():
-                self.run = event.run
+                self.run, self._limits = event.run, event.options.get("limits", "")
             case NodeStarted() if event.node.count(".") == 1:  # passes show in their scan's line
                 self._begin(event)
             case NodeFinished() if event.node == self._node:
@@ -121,7 +122,9 @@ class Watch:
             f"{event.window} a window, {event.cap} in flight"
         )
         if event.asks:
-            self.say(f"bounds: {bounds_of(self._caps)}")
+            self.say(f"bounds: {bounds_of(self._caps, priced=event.priced)}")
+            if self._limits:
+                self.say(f"limits: {self._limits}")
         if self._progress is not None:
             standing = self._progress.standing
             unit = "records" if event.passes == 1 else "readings"
@@ -147,7 +150,13 @@ class Watch:
             self._progress.update(replace(self._progress.standing, note=note))
 
 
-def bounds_of(caps: Caps) -> str:
-    """Return the bounds of a run in words."""
+def bounds_of(caps: Caps, *, priced: bool = True) -> str:
+    """Return the bounds of a run in words, and which of them binds nothing.
+
+    Args:
+        priced: the price of what it spends is known.
+    """
     usd = f"{caps.usd.normalize():f} USD"
+    if not priced:
+        usd += " (binds nothing: no price is known)"
     return f"{caps.calls:,} calls, {caps.tokens:,} tokens, {usd}, {duration(caps.seconds)}"

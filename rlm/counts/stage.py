@@ -24,6 +24,7 @@ from executors.errors import Halted, ReplayMiss
 from executors.gate.allowance import CapsAllowance
 from executors.ids import NodeId
 from executors.journal.records import Journal
+from executors.models.prices import price_list
 from rlm.judging import Asking, JudgePlan, cut_for
 from rlm.labels import Taught
 from rlm.options import LOCAL, CountOptions
@@ -98,6 +99,7 @@ class Stage:
                     window=cut.items,
                     cap=cap,
                     asks=isinstance(self.plan, Asking),
+                    priced=self._is_priced(),
                     restored=0 if filing is None else int(filing.done.sum()),
                 )
             )
@@ -112,6 +114,11 @@ class Stage:
                 halted = error
             said.append(f"{len(todo):,} distinct texts in {plan.passes} pass(es)")
         return halted
+
+    def _is_priced(self) -> bool:
+        if not isinstance(self.plan, Asking):
+            return True
+        return price_list(self.options.prices).price(self.plan.model.info) is not None
 
     def tally(self, ledger: Ledger) -> Tally:
         """Count what was judged so far."""

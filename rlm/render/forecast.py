@@ -113,6 +113,8 @@ def _bounds(plan: CountPlan) -> list[Line]:
 def _bound(bound: Bound) -> str:
     if bound.name == "seconds":
         return duration(float(bound.limit))
+    if bound.standing == "unknown":
+        return f"{bound.limit.normalize():,f} USD (binds nothing: no price is known)"
     unit = "USD" if bound.name == "usd" else bound.name.rstrip("s" if bound.limit == 1 else "")
     return f"{bound.limit.normalize():,f} {unit}"
 

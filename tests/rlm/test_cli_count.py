@@ -238,17 +238,25 @@ def rejecting(received: Received) -> Act:
     return honest(received)
 
 
+@pytest.mark.case("S30")
 def test_a_server_is_asked_within_bounds_that_are_said_first(
     tickets: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """And by the defaults alone: whoever names no bound has some, and reads them before it costs."""
+    asked = ["count", tickets, "is it an offer?", "--window", "2", "--run", "run"]
     with FakeServer(honest) as server:
-        model = f"openai+{server.base_url}:m"
-        assert main(["count", tickets, "is it an offer?", "--model", model, "--window", "2"]) == 0
-    out, err = capsys.readouterr()
-    assert out.startswith("2 of 5 records match")
-    assert "price unknown" in out
-    bounds = err.index("bounds: 100,000 calls, 200,000,000 tokens, 10 USD, 24 h\n")
-    assert bounds < err.index("judge by")
+        assert main([*asked, "--model", f"openai+{server.base_url}:m"]) == 0
+        out, err = capsys.readouterr()
+        assert out.startswith("2 of 5 records match")
+        assert "price unknown" in out
+        bounds = err.index(
+            "bounds: 100,000 calls, 200,000,000 tokens, 10 USD (binds nothing: no price is known)"
+        )
+        assert bounds < err.index("judge by")
+        assert main(["resume", "run", "--price", "1,2", "--rpm", "900", "--tpm", "9000"]) == 0
+    err = capsys.readouterr().err
+    assert "bounds: 100,000 calls, 200,000,000 tokens, 10 USD, 24 h\n" in err
+    assert "limits: 900 requests a minute, 9,000 tokens a minute\n" in err
 
 
 @pytest.mark.case("D14")

@@ -35,7 +35,7 @@ dry run: nothing was asked, nothing was paid
   tokens out: 20 to 2,120, from the shortest answers to the longest allowed
   cost: unknown: no price is known for this model; name it with --price IN,OUT
   time: 4.0 s, if a call takes 2 s (a guess), with 16 in flight
-  bounds: none is reached: 100,000 calls, 200,000,000 tokens, 10 USD, 24 h
+  bounds: none is reached: 100,000 calls, 200,000,000 tokens, 10 USD (binds nothing: no price is known), 24 h
 """)
     assert "t.csv: 5 records" in err
 

@@ -129,5 +129,8 @@ async def test_time_shows_while_nothing_happens() -> None:
 
 def test_bounds_are_said_in_full() -> None:
     assert bounds_of(Caps()) == "100,000 calls, 200,000,000 tokens, 10 USD, 24 h"
+    assert bounds_of(Caps(), priced=False) == (
+        "100,000 calls, 200,000,000 tokens, 10 USD (binds nothing: no price is known), 24 h"
+    )
     small = Caps(calls=1, tokens=10, usd=Decimal("0.05"), seconds=90)
     assert bounds_of(small) == "1 calls, 10 tokens, 0.05 USD, 1 min 30 s"
