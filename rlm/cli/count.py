@@ -10,6 +10,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    DryRun,
     Engine,
     Json,
     KeyEnv,
@@ -21,6 +22,7 @@ from rlm.cli.options import (
     encoder_spec,
     limits_of,
     price_of,
+    refuse_dry,
     require_given,
     split_list,
     typed_question,
@@ -177,9 +179,7 @@ def count(
             "--out", metavar="FILE", help="Write a row a record: .csv, .jsonl or .parquet."
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take; ask and pay nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     json_: Json = False,
 ) -> int:
     """Count the records that match a question, and account for every one of them.
@@ -203,11 +203,8 @@ def count(
             "--positive has no effect: --one-of has no yes", hint="leave one of the two out"
         )
     term_list = split_list(terms, option="--terms")
-    if dry_run and (out is not None or label is not None):
-        raise ValidationError(
-            f"{'--out' if out is not None else '--label'} has no effect: a dry run judges nothing",
-            hint="leave one of the two out",
-        )
+    if dry_run:
+        refuse_dry(out=out, label=label)
     if out is not None:
         require_outside(source, Path(out), option="--out")
     source_open = open_corpus(

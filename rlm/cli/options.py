@@ -29,6 +29,7 @@ __all__ = [
     "encoder_spec",
     "limits_of",
     "price_of",
+    "refuse_dry",
     "require_given",
     "split_list",
     "typed_question",
@@ -47,6 +48,9 @@ KeyEnv = Annotated[
     typer.Option(
         "--key-env", metavar="NAME", help="Environment variable with the key of a custom URL."
     ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would take; ask and pay nothing.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Engine = Annotated[
@@ -132,6 +136,19 @@ def limits_of(rpm: float | None, tpm: float | None) -> Limits | None:
         ValidationError: one is no limit.
     """
     return None if rpm is None and tpm is None else Limits(rpm=rpm, tpm=tpm)
+
+
+def refuse_dry(**values: object) -> None:
+    """Refuse options that a dry run passes over.
+
+    Raises:
+        ValidationError: one of them is given.
+    """
+    for name, value in values.items():
+        if value is not None:
+            raise ValidationError(
+                f"--{name} has no effect: a dry run judges nothing", hint="leave one of the two out"
+            )
 
 
 def require_given(**values: object) -> None:

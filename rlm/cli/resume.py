@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlm.cli.options import (
+    DryRun,
     Engine,
     Json,
     KeyEnv,
@@ -21,6 +22,7 @@ from rlm.cli.options import (
     choose,
     limits_of,
     price_of,
+    refuse_dry,
     require_given,
 )
 
@@ -64,6 +66,7 @@ def resume(
         float | None,
         typer.Option("--max-seconds", metavar="S", help="Bound of this session: seconds."),
     ] = None,
+    dry_run: DryRun = False,
     out: OutFile = None,
     json_: Json = False,
 ) -> int:
@@ -79,6 +82,8 @@ def resume(
     from rlm.outputs import check_target
     from rlm.resuming import resumed
 
+    if dry_run:
+        refuse_dry(out=out)
     target = check_target(out) if out is not None else None
     question, corpus, options = resumed(
         directory,
@@ -94,7 +99,12 @@ def resume(
         },
     )
     caps = _caps(options.caps, max_calls, max_tokens, max_usd, max_seconds)
-    return run_count(question, corpus, replace(options, caps=caps), target, as_json=json_)
+    options = replace(options, caps=caps)
+    if dry_run:
+        from rlm.cli.dry_run import run_dry
+
+        return run_dry(question, corpus, options, as_json=json_)
+    return run_count(question, corpus, options, target, as_json=json_)
 
 
 def _caps(

@@ -54,8 +54,9 @@ def _records(plan: CountPlan) -> str:
 
 def _calls(plan: CountPlan) -> str:
     passes = f"{plan.passes} pass{'es' if plan.passes != 1 else ''}"
+    windows = f"{plan.load.windows:,} window{'s' if plan.load.windows != 1 else ''}"
     return (
-        f"{plan.calls:,} for {plan.load.windows:,} windows of up to {plan.window} in {passes}; "
+        f"{plan.calls:,} for {windows} of up to {plan.window} in {passes}; "
         "replies that cannot be used cost more"
     )
 

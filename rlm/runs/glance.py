@@ -22,6 +22,7 @@ from executors.ids import new_run_id
 from executors.journal.lock import RunLock
 from executors.journal.records import Journal, NoJournal, Spent
 from rlm.corpora import Corpus
+from rlm.runs.foreign import refuse_links
 from rlm.runs.home import MANIFEST
 from rlm.runs.manifest import Judging, Manifest, question_of, same_judging
 from rlm.runs.session import Session, Wanted
@@ -161,8 +162,11 @@ async def _first(wanted: Wanted, now: datetime) -> AsyncGenerator[Glance]:
 
 @asynccontextmanager
 async def _existing(directory: Path, question: Question, place: Path) -> AsyncGenerator[Glance]:
-    from executors.journal.journal import RunJournal  # SQLite is for those who need it
+    # SQLite is for those who need it.
+    from executors.journal.index import drop_index
+    from executors.journal.journal import RunJournal
 
+    refuse_links(directory)
     lock = RunLock(directory)
     lock.take()
     try:
@@ -173,6 +177,8 @@ async def _existing(directory: Path, question: Question, place: Path) -> AsyncGe
                 where=f"and this count asks {question.text!r}",
                 hint="name another directory with --run",
             )
+        if manifest.foreign:  # what was made elsewhere is read again, never opened
+            drop_index(directory / "index.sqlite")
         journal = await anyio.to_thread.run_sync(RunJournal.open, directory)
         try:
             found = Glance(place)

@@ -8,6 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from rlm.cli import main
+from rlm.testing import FakeServer, judge_server
 
 TICKETS = "id,text\n1,I want my money back\n2,hello\n3,\n4,the app crashes\n5,hello\n"
 ASKED = ["count", "t.csv", "is it a refund?", "--model", "openai:gpt-x", "--dry-run"]
@@ -74,3 +75,29 @@ def test_an_option_without_effect_is_refused(
 ) -> None:
     assert main([*ASKED, *option]) == 2
     assert f"{option[0]} has no effect" in capsys.readouterr().err
+
+
+def test_what_is_left_of_a_run_is_said_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeServer(judge_server(lambda text: "money" in text)) as server:
+        spec = f"openai+{server.base_url}:any"
+        asked = ["count", "t.csv", "is it a refund?", "--model", spec, "--run", "run"]
+        assert main([*asked, "--max-calls", "1"]) == 4
+        sent = server.requests
+        capsys.readouterr()
+        assert main(["resume", "run", "--dry-run", "--max-calls", "5"]) == 0
+        assert server.requests == sent
+    out = capsys.readouterr().out
+    assert "calls: 1 for 1 window of up to 8 in 2 passes" in out
+    assert "judged: 3 verdicts stand in the run already" in out
+    assert main(["resume", "run", "--dry-run", "--out", "rows.csv"]) == 2
+
+
+def test_a_look_at_a_run_from_elsewhere_follows_no_link(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["count", "t.csv", "is it a refund?", "--terms", "money", "--run", "run"]) == 0
+    manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
+    Path("run/manifest.json").write_text(json.dumps({**manifest, "mark": "0" * 32}))
+    Path("run/journal").symlink_to("/")
+    assert main([*ASKED, "--run", "run"]) == 2
+    assert "was made elsewhere, and holds a link" in capsys.readouterr().err
