@@ -8,7 +8,7 @@ a record is a maximum: a match beats what is unresolved, that beats unsure, that
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal, Self, assert_never
 
@@ -111,15 +111,14 @@ class Ledger:
 
     def _plain_code(self, verdict: Verdict) -> int:
         """Return the code of a verdict of which nothing else is kept, else NONE."""
-        match verdict:
-            case NotMatched(probability=None):
-                return NOT
-            case Matched(probability=None, quote=None):
-                return MATCHED
-            case Chosen(probability=None, quote=None):
-                return self._label_codes[verdict.label]
-            case _:
-                return NONE
+        # Not by patterns, which take longer: this is done for each item.
+        if isinstance(verdict, NotMatched):
+            return NOT if verdict.probability is None else NONE
+        if isinstance(verdict, Matched):
+            return MATCHED if verdict.probability is None and verdict.quote is None else NONE
+        if isinstance(verdict, Chosen) and verdict.probability is None and verdict.quote is None:
+            return self._label_codes[verdict.label]
+        return NONE
 
     def add(self, part: Part, pass_index: int, verdict: Verdict) -> None:
         """Fold one verdict in.
@@ -173,6 +172,32 @@ class Ledger:
         self._give_probability(ordinal, probability)
         if quote is not None:
             self._give_quote(ordinal, pass_index, quote)
+
+    def forget(self, ordinal: int, heir: int | None, tells: Callable[[str], bool]) -> None:
+        """Drop what was judged of a record.
+
+        Args:
+            heir: the next record with the same text, which takes its verdicts over; None for none.
+            tells: whether words give something of the record away.
+        """
+        self._codes = self._codes.copy()
+        if heir is not None:
+            self._codes[:, heir] = self._codes[:, ordinal]
+        self._codes[:, ordinal] = NONE
+        if self._reason_of is not None:
+            self._reason_of = self._reason_of.copy()
+            if heir is not None:
+                self._reason_of[heir] = self._reason_of[ordinal]
+            self._reason_of[ordinal] = 0
+        if self._probability is not None:
+            self._probability = self._probability.copy()
+            if heir is not None:
+                self._probability[heir] = self._probability[ordinal]
+            self._probability[ordinal] = np.nan
+        quote = self.quotes.pop(ordinal, None)
+        if heir is not None and quote is not None:
+            self.quotes[heir] = quote
+        self.reasons = ["erased on request" if tells(said) else said for said in self.reasons]
 
     def save(self, directory: Path) -> None:
         """Write what was judged into a directory that holds nothing of it, for `Ledger.load`."""

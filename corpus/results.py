@@ -27,6 +27,7 @@ from corpus.spool import Spool
 from corpus.verdicts import Quote
 
 __all__ = [
+    "FORGOTTEN",
     "Ids",
     "Ranked",
     "Ranking",
@@ -38,6 +39,8 @@ __all__ = [
     "tally",
 ]
 
+FORGOTTEN: Final = "forgotten on request"
+"""Why a record is left out whose text was erased."""
 _READ_AHEAD: Final = 1_024
 _STATES: Final[dict[int, RecordState]] = {
     NOT: "not_matched",
@@ -198,6 +201,8 @@ class Tally:
             return f"labelled by {who}"
         if code == EMPTY:
             return "no text"
+        if code == LEFT_OUT:
+            return FORGOTTEN
         if code not in (UNSURE, UNRESOLVED):
             return ""
         said = self.ledger.reason(source)
@@ -262,6 +267,7 @@ def tally(
     for ordinal, (code, _) in person.items():
         codes[ordinal] = code
     codes[spool.is_empty] = EMPTY  # whoever labelled it saw nothing either
+    codes[spool.forgotten] = LEFT_OUT
     by_person = {n: who for n, (_, who) in person.items() if not bool(spool.is_empty[n])}
     return assemble(
         spool, ledger, codes, votes=votes, judge=judge, by_person=by_person, notes=notes

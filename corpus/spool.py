@@ -211,6 +211,11 @@ class Spool:
         return self._meta.empty
 
     @property
+    def forgotten(self) -> Ordinals:
+        """Records whose text was erased on request, in their order."""
+        return np.array(self._meta.forgotten, dtype=np.uint32)
+
+    @property
     def fingerprint(self) -> str:
         """Hash over all ids and texts, whatever their order."""
         return self._meta.fingerprint

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, cast
@@ -23,7 +23,7 @@ from corpus.spool import Spool
 from executors.errors import RunDirError
 from executors.private import written_durably
 
-__all__ = ["load_ranking", "load_tally", "save_ranking", "save_tally"]
+__all__ = ["drop_result", "load_ranking", "load_result", "load_tally", "save_ranking", "save_tally"]
 
 _TALLY: Final = "tally.json"  # each is written last: without one of them there is no result
 _RANKING: Final = "ranking.json"
@@ -83,6 +83,24 @@ def load_ranking(directory: Path, spool: Spool) -> Ranking:
         spool=spool,
         scores=np.load(directory / "scores.npy"),
     )
+
+
+def load_result(directory: Path, spool: Spool) -> Tally | Ranking | None:
+    """Read whichever result there is; None where there is none.
+
+    Raises:
+        RunDirError: it is about other records than those of the spool.
+    """
+    for load in (load_tally, load_ranking):
+        with suppress(FileNotFoundError):
+            return load(directory, spool)
+    return None
+
+
+def drop_result(directory: Path) -> None:
+    """Delete what the directory holds, and what was about to take its place."""
+    for path in (directory, *_beside(directory)):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _said(result: Tally | Ranking) -> dict[str, object]:

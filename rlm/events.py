@@ -19,7 +19,15 @@ from executors.events import Event, Warned
 from executors.makers import mapper
 from executors.private import open_private
 
-__all__ = ["EventLog", "NodeFinished", "NodeStarted", "RunFinished", "RunStarted", "event_line"]
+__all__ = [
+    "EventLog",
+    "NodeFinished",
+    "NodeStarted",
+    "RecordForgotten",
+    "RunFinished",
+    "RunStarted",
+    "event_line",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +53,16 @@ class RunFinished(Event):
 
     blocker: str | None
     """None when it completed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordForgotten(Event):
+    """The text of a record was erased on request; which one is not said here."""
+
+    kind: ClassVar[str] = "record_forgotten"
+
+    number: int
+    """The how-many-th record of the run it is, from 1; who asks again tells the same one again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Self
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
-from rlm.events import NodeFinished, NodeStarted, RunFinished, RunStarted
+from rlm.events import NodeFinished, NodeStarted, RecordForgotten, RunFinished, RunStarted
 from rlm.sittings import SessionFold, SessionReceipt
 
 __all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "Totals"]
@@ -145,6 +145,8 @@ class Receipts:
     """Hash over the lines of the log, in their order, up to the end of the last session."""
     sessions: tuple[SessionReceipt, ...] = ()
     """In their order; the totals are those of all of them."""
+    forgotten: int = 0
+    """Records whose texts were erased on request; they count as left out."""
 
     def __repr__(self) -> str:
         ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
@@ -195,6 +197,7 @@ class ReceiptFold:
         self._models: set[str] = set()
         self._temperatures: set[float | None] = set()
         self._sessions = SessionFold()
+        self._forgotten = 0
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
@@ -223,6 +226,15 @@ class ReceiptFold:
             case Warned():
                 node = self._node(event)
                 node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
+            case RunStarted() | RunFinished() | SourceRead() | RecordForgotten():
+                self._whole(event)
+            case _:
+                node = self._node(event)
+                node.warnings[f"unknown event {event.kind!r}"] = 1
+
+    def _whole(self, event: RunStarted | RunFinished | SourceRead | RecordForgotten) -> None:
+        """Take what is about the run as a whole."""
+        match event:
             case SourceRead():
                 self._source = {
                     "name": event.source,
@@ -236,9 +248,8 @@ class ReceiptFold:
             case RunFinished():
                 self._blocker = event.blocker
                 self._sessions.finish(event)
-            case _:
-                node = self._node(event)
-                node.warnings[f"unknown event {event.kind!r}"] = 1
+            case RecordForgotten():
+                self._forgotten = max(self._forgotten, event.number)
 
     def receipts(
         self,
@@ -277,6 +288,7 @@ class ReceiptFold:
             content_root=content_root,
             log_root=log_root,
             sessions=self._sessions.sessions,
+            forgotten=self._forgotten,
         )
 
     def _totals_of(self, event: Event, role: str | None) -> Totals:

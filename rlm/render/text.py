@@ -53,6 +53,9 @@ def result_block(receipts: Receipts, *, missing: Sequence[str] = ()) -> list[Lin
     lines.append(_pair("cost", spend_of(receipts.totals)))
     if calls := calls_of(receipts.totals):
         lines.append(_pair("calls", calls))
+    if receipts.forgotten:
+        said = f"{_counted(receipts.forgotten, 'record')} on request: left out, the text is erased"
+        lines.append(_pair("forgotten", said))
     if len(receipts.sessions) > 1:
         lines.append(_pair("sessions", f"{len(receipts.sessions):,}; cost and calls are of all"))
         lines += [_session(session) for session in receipts.sessions[-_LISTED:]]

@@ -13,20 +13,19 @@ from pathlib import Path
 
 import numpy as np
 
-from corpus.criterion import Criterion
 from corpus.identity import DIGEST_SIZE, digest_of
 from corpus.ledger import EMPTY, LEFT_OUT
 from corpus.records import is_blank
 from corpus.repeats import fingerprint, first_of_each, sorted_order
 from corpus.results import Ranking, Tally, ranked_by_probability
 from corpus.spool import Spool
-from corpus.tally_file import load_ranking, load_tally
+from corpus.tally_file import load_result
 from executors.errors import RunDirError
 from rlm.receipts import Receipts
 from rlm.runs.foreign import refuse_links
-from rlm.runs.manifest import Manifest, question_of
+from rlm.runs.manifest import Manifest
 from rlm.runs.merkle import Chain
-from rlm.runs.roots import result_root
+from rlm.runs.roots import criterion_of, result_root
 from rlm.summary import summarise
 
 __all__ = ["Checked", "check_roots"]
@@ -125,28 +124,16 @@ class _Check:
             return
         if isinstance(result, Tally):
             yield from _votes(result)
-        description = self._manifest.options.get("description")
-        criterion = Criterion(
-            question=question_of(self._manifest),
-            description=description if isinstance(description, str) else None,
-        )
-        self.content_root = result_root(result, criterion)
+        self.content_root = result_root(result, criterion_of(self._manifest))
         if self.content_root != self._receipts.content_root:
             yield "records and verdicts have another content root than the receipt states"
         if _plain(summarise(result)) != _plain(self._receipts.result):
             yield "records and verdicts give another result than the receipt states"
 
     def _load(self, spool: Spool) -> Tally | Ranking | None:
-        verdicts = self._directory / "verdicts"
-        try:
-            found = load_tally(verdicts, spool)
-        except FileNotFoundError:
-            try:
-                return load_ranking(verdicts, spool)
-            except FileNotFoundError:
-                return None
+        found = load_result(self._directory / "verdicts", spool)
         ranks = self._receipts.blocker == "uncalibrated-judge"
-        return ranked_by_probability(found) if ranks else found
+        return ranked_by_probability(found) if ranks and isinstance(found, Tally) else found
 
 
 def _plain(value: object) -> object:

@@ -103,6 +103,8 @@ class Manifest(BaseModel):
     objects: dict[str, str] = {}
     """Options that were objects of the caller's, by name, with what they were."""
     sessions: tuple[SessionNote, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    """Ids of records whose texts were erased on request; they stay so when the corpus is read again."""
     content_root: str | None = None
     """Of the last session that ended; see `rlm.runs.roots`."""
 

@@ -30,9 +30,10 @@ from corpus.results import Ranking, Tally, state_of
 from corpus.spool import Spool
 from corpus.verdicts import Quote
 from executors.ids import ContentKey, NodeId
+from rlm.runs.manifest import Manifest, question_of
 from rlm.runs.merkle import Chain, MerkleTree, sized
 
-__all__ = ["content_root", "log_root", "result_root"]
+__all__ = ["content_root", "criterion_of", "log_root", "result_root"]
 
 _FORMAT: Final = b"rlm content 1"
 _BATCH: Final = 1 << 14  # records at a time
@@ -62,6 +63,15 @@ def content_root(
     for leaf in leaves:
         tree.add(leaf)
     return tree.root()
+
+
+def criterion_of(manifest: Manifest) -> Criterion:
+    """Return what a run judges."""
+    description = manifest.options.get("description")
+    return Criterion(
+        question=question_of(manifest),
+        description=description if isinstance(description, str) else None,
+    )
 
 
 def result_root(result: Tally | Ranking, criterion: Criterion) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio.to_thread
 
@@ -25,7 +25,8 @@ from rlm._version import __version__
 from rlm.corpora import Spec
 from rlm.labels import Label
 from rlm.runs.foreign import refuse_links
-from rlm.runs.home import MANIFEST, run_directory, write_atomically
+from rlm.runs.home import MANIFEST, run_directory
+from rlm.runs.label_file import keep_labels, kept_labels
 from rlm.runs.manifest import (
     Judging,
     Manifest,
@@ -34,6 +35,7 @@ from rlm.runs.manifest import (
     question_of,
     same_judging,
 )
+from rlm.runs.spools import NEXT, SPOOL, erase_ids, settle_spool, swap_spool
 
 if TYPE_CHECKING:
     from corpus.agenda import Agenda, Ordinals
@@ -43,11 +45,6 @@ if TYPE_CHECKING:
     from executors.journal.journal import RunJournal
 
 __all__ = ["Session", "Wanted"]
-
-_SPOOL: Final = "spool"
-_NEXT: Final = "spool.next"
-_OLD: Final = "spool.old"
-_LABELS: Final = "labels.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +90,7 @@ class Session:
                 }
             )
             manifest.save(directory)
-            _settle_spool(directory)
+            settle_spool(directory)
         except BaseException:
             lock.release()
             raise
@@ -151,13 +148,18 @@ class Session:
         """
         from corpus.spool import Spool, build_spool
 
-        first = not (self.directory / _SPOOL).exists()
-        target = self.directory / (_SPOOL if first else _NEXT)
+        first = not (self.directory / SPOOL).exists()
+        target = self.directory / (SPOOL if first else NEXT)
         spool = await build_spool(source, target, on_duplicate=on_duplicate)
         if not first:
             spool.close()
-            await anyio.to_thread.run_sync(_swap, self.directory)
-            spool = Spool.open(self.directory / _SPOOL)
+            await anyio.to_thread.run_sync(swap_spool, self.directory)
+            spool = Spool.open(self.directory / SPOOL)
+        if forgotten := self.manifest.forgotten:
+            again = partial(erase_ids, self.directory, forgotten)
+            if await anyio.to_thread.run_sync(again):
+                spool.close()
+                spool = Spool.open(self.directory / SPOOL)
         self._read(spool)
         return spool
 
@@ -165,9 +167,9 @@ class Session:
         """Return the spool that an earlier session built; None where none was finished."""
         from corpus.spool import Spool
 
-        if not (self.directory / _SPOOL / "meta.json").exists():
+        if not (self.directory / SPOOL / "meta.json").exists():
             return None
-        spool = Spool.open(self.directory / _SPOOL)
+        spool = Spool.open(self.directory / SPOOL)
         self._read(spool)
         return spool
 
@@ -179,15 +181,11 @@ class Session:
 
     def keep_labels(self, labels: Sequence[Label]) -> None:
         """Write down the labels of this session, for those that go on with it."""
-        rows = [asdict(label) for label in labels]
-        write_atomically(self.directory / _LABELS, json.dumps(rows, ensure_ascii=False))
+        keep_labels(self.directory, labels)
 
     def kept_labels(self) -> tuple[Label, ...]:
         """Return the labels of an earlier session; none where there were none."""
-        path = self.directory / _LABELS
-        if not path.exists():
-            return ()
-        return tuple(Label(**row) for row in json.loads(path.read_text(encoding="utf-8")))
+        return kept_labels(self.directory)
 
     # ---------------------------------------------------------------- the agenda
 
@@ -280,24 +278,3 @@ def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
             hint="name another directory with --run",
         )
     return found
-
-
-def _settle_spool(directory: Path) -> None:
-    """End what a killed session left half done: a spool that was about to take another's place."""
-    spool, new, old = (directory / name for name in (_SPOOL, _NEXT, _OLD))
-    if not spool.exists():
-        for candidate in (new, old):
-            if (candidate / "meta.json").exists():
-                candidate.rename(spool)
-                break
-    elif not (spool / "meta.json").exists():
-        shutil.rmtree(spool)
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _swap(directory: Path) -> None:
-    spool, new, old = (directory / name for name in (_SPOOL, _NEXT, _OLD))
-    spool.rename(old)
-    new.rename(spool)
-    shutil.rmtree(old)

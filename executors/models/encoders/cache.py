@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -22,9 +22,10 @@ from zlib import crc32
 
 import numpy as np
 
+from executors.errors import OutputError
 from executors.models.encoders.base import Encoder, Vectors, first_words
 
-__all__ = ["CacheUse", "CachedEncoder", "default_cache_path"]
+__all__ = ["CacheUse", "CachedEncoder", "default_cache_path", "forget_vectors"]
 
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS vectors (
@@ -56,6 +57,40 @@ class CacheUse:
     """Vectors that the encoder had to make."""
 
 
+def forget_vectors(
+    path: Path, texts: Sequence[str], encoders: Iterable[tuple[str, str, int]]
+) -> int:
+    """Erase the vectors of some texts, so that no byte of them is left in the file; return how many.
+
+    Args:
+        encoders: name, version and words that are read, of each encoder that may have made them.
+
+    Raises:
+        OutputError: the file cannot be changed.
+    """
+    if not path.exists():
+        return 0
+    keys = {
+        _key(_salt(name, version), first_words(text, words))
+        for name, version, words in encoders
+        for text in texts
+    }
+    try:
+        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as file:
+            file.execute("PRAGMA secure_delete = ON")
+            with file:
+                rows = [(key,) for key in keys]
+                gone = file.executemany("DELETE FROM vectors WHERE key = ?", rows).rowcount
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or the log would hold them on
+            return max(0, gone)
+    except sqlite3.DatabaseError as error:
+        raise OutputError(
+            f"the cache of embeddings cannot be changed: {error}",
+            where=str(path),
+            hint="close what uses it and ask again, or delete the file: it is made anew",
+        ) from error
+
+
 class CachedEncoder:
     """An encoder that keeps its vectors. With `path` None it keeps nothing and touches no file."""
 
@@ -69,7 +104,7 @@ class CachedEncoder:
         """
         self._encoder = encoder
         self._store = None if path is None else _Store(path, max_vectors)
-        self._salt = f"{encoder.name}\0{encoder.version}".encode()
+        self._salt = _salt(encoder.name, encoder.version)
         self._counting = threading.Lock()
         self._found = self._made = 0
 
@@ -97,7 +132,7 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         cuts = [first_words(text, self.max_words) for text in texts]
-        keys = [self._key(cut) for cut in cuts]
+        keys = [_key(self._salt, cut) for cut in cuts]
         known = self._store.read(set(keys), self.dimensions) if self._store else {}
         missing = {key: cut for key, cut in zip(keys, cuts, strict=True) if key not in known}
         found = len(known)
@@ -118,10 +153,15 @@ class CachedEncoder:
     def close(self) -> None:
         self._encoder.close()
 
-    def _key(self, cut: str) -> bytes:
-        digest = blake2b(self._salt, digest_size=16)
-        digest.update(b"\0" + cut.encode("utf-8"))
-        return digest.digest()
+
+def _salt(name: str, version: str) -> bytes:
+    return f"{name}\0{version}".encode()
+
+
+def _key(salt: bytes, cut: str) -> bytes:
+    digest = blake2b(salt, digest_size=16)
+    digest.update(b"\0" + cut.encode("utf-8"))
+    return digest.digest()
 
 
 class _Store:
