@@ -1,6 +1,7 @@
 """The README says what happens."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,17 +12,26 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # A block of Python and, right below it, what it prints.
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+# A command that asks nobody, and what it prints.
+DRY_RUNS = re.findall(r"```console\n\$ rlm ([^\n]* --dry-run)\n(.*?)```", README, re.DOTALL)
 
 
-def run(*args: str) -> str:
+def run(*args: str, cwd: Path = ROOT) -> str:
     done = subprocess.run(
-        [sys.executable, *args], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
+        [sys.executable, *args], capture_output=True, text=True, timeout=60, check=True, cwd=cwd
     )
     return done.stdout
 
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
+    assert DRY_RUNS
+
+
+@pytest.mark.parametrize(("command", "output"), DRY_RUNS)
+def test_a_dry_run_says_what_the_readme_shows(command: str, output: str) -> None:
+    said = run("-m", "rlm", *shlex.split(command), cwd=ROOT / "examples" / "data")
+    assert said == output
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
