@@ -43,7 +43,9 @@ class SystemClock:
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(max(0.0, seconds))
+        from asyncio import sleep  # heavy; whoever sleeps has a loop and so has loaded it
+
+        await sleep(max(0.0, seconds))
 
 
 class VirtualClock:

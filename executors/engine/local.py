@@ -11,6 +11,7 @@ import anyio.lowlevel
 
 from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
+from executors.makers import maker
 
 __all__ = ["Done", "Failed", "Result", "pull"]
 
@@ -35,6 +36,7 @@ class Failed(Generic[T]):
 
 
 Result = Done[T, R] | Failed[T]
+_done = maker(Done)
 
 
 async def pull(
@@ -160,7 +162,7 @@ class _Crew(Generic[T, R]):
         if self.stop.asked:  # while the source was waited for
             return Failed(item=item, error=self.stop.error())
         try:
-            return Done(item=item, value=await self._work(item))
+            return _done(item=item, value=await self._work(item))
         except Halted as halt:
             self._halt(halt)
             return Failed(item=item, error=halt)

@@ -193,12 +193,13 @@ class CapsAllowance:
             self._let_go(reservation)
             self._calls += held.calls
             used = held.tokens if tokens is None else tokens
-            paid = (held.usd or Decimal(0)) if usd is None else usd
             self._tokens += used
-            self._usd += paid
-            return self._overran(
-                tokens=used > held.tokens, usd=held.usd is not None and paid > held.usd
-            )
+            paid = held.usd if usd is None else usd
+            dear = False
+            if paid:  # most runs cost nothing, or nobody knows what
+                self._usd += paid
+                dear = held.usd is not None and paid > held.usd
+            return self._overran(tokens=used > held.tokens, usd=dear)
 
     def release(self, reservation: Reservation) -> None:
         with self._lock:
@@ -229,15 +230,18 @@ class CapsAllowance:
     def _hold(self, estimate: Estimate) -> None:
         self._held_calls += estimate.calls
         self._held_tokens += estimate.tokens
-        self._held_usd += estimate.usd or 0
+        if estimate.usd:
+            self._held_usd += estimate.usd
 
     def _let_go(self, reservation: Reservation) -> None:
         if not reservation.open:
             raise ValidationError("a reservation is settled or released once, not twice")
         reservation.open = False
-        self._held_calls -= reservation.estimate.calls
-        self._held_tokens -= reservation.estimate.tokens
-        self._held_usd -= reservation.estimate.usd or 0
+        estimate = reservation.estimate
+        self._held_calls -= estimate.calls
+        self._held_tokens -= estimate.tokens
+        if estimate.usd:
+            self._held_usd -= estimate.usd
 
     def _obstacle(self, estimate: Estimate) -> Full | None:
         if self._started is None:
@@ -253,7 +257,7 @@ class CapsAllowance:
         if self._tokens + self._held_tokens + estimate.tokens > caps.tokens:
             final = self._tokens + estimate.tokens > caps.tokens
             return Full(halted=self._halted("tokens", f"{caps.tokens:,}"), final=final)
-        usd = estimate.usd or Decimal(0)
+        usd = estimate.usd
         if usd and self._usd + self._held_usd + usd > caps.usd:
             final = self._usd + usd > caps.usd
             return Full(halted=self._halted("usd", f"{caps.usd} USD"), final=final)
@@ -278,7 +282,9 @@ def _check(tokens: int | None, usd: object) -> None:
     """Refuse what would corrupt the sums: a reservation that is settled so stays held."""
     if tokens is not None and tokens < 0:
         raise ValidationError(f"tokens={tokens!r} is no amount", hint="give None when unknown")
-    if usd is not None and not (isinstance(usd, Decimal) and usd.is_finite() and usd >= 0):
+    # Zero first: it is what most runs reserve, and costs nothing to see.
+    good = isinstance(usd, Decimal) and (not usd or (usd.is_finite() and usd > 0))
+    if usd is not None and not good:
         raise ValidationError(
             f"usd={usd!r} is no amount", hint="give a finite Decimal >= 0, or None when unknown"
         )
