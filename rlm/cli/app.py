@@ -24,6 +24,7 @@ from rlm.cli.faults import say_error, unexpected
 from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
 from rlm.cli.resume import resume
+from rlm.cli.runs import runs
 from rlm.cli.show import show
 from rlm.cli.streams import own_streams
 from rlm.render.lines import line, write_lines
@@ -31,7 +32,7 @@ from rlm.render.lines import line, write_lines
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-_COMMANDS = ("count", "resume", "show", "doctor", "models")
+_COMMANDS = ("count", "resume", "show", "runs", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -47,6 +48,7 @@ app = typer.Typer(
 app.command(short_help="Count the records that match a question.", epilog=EXAMPLES)(count)
 app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
+app.add_typer(runs, name="runs", short_help="List, delete and edit runs.")
 app.command(short_help="Say what is installed, and whether a model answers.")(doctor)
 app.command(short_help="Say how to name a model, and which are here.")(models)
 

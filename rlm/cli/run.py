@@ -29,6 +29,7 @@ from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
 from rlm.receipts import Receipts
 from rlm.render.progress import Progress, Standing
+from rlm.runs.exports import note_export
 from rlm.runs.home import data_home
 
 __all__ = ["run_count"]
@@ -65,7 +66,7 @@ def run_count(
         case _:
             assert_never(outcome)
     try:
-        report = replace(report, written=_write(best, target))
+        report = replace(report, written=_write(best, target, outcome.receipts.directory))
     except OutputError as error:
         # The count is there: it is shown first, and then what became of the file.
         report = replace(report, unwritten=_kept(error, best, outcome.receipts))
@@ -142,11 +143,13 @@ async def _counted(
     return outcome
 
 
-def _write(best: Tally | Ranking | None, target: Target | None) -> Written | None:
+def _write(best: Tally | Ranking | None, target: Target | None, directory: Path) -> Written | None:
     if best is None or target is None:
         return None
     with Progress(f"write {target.path.name}", stream=sys.stderr) as progress:
         # A ranking leaves out what has no score.
         total = best.records if isinstance(best, Tally) else None
         progress.update(Standing(total=total, unit="rows", unresolved=None))
-        return write_result(best, target, on_rows=progress.add)
+        written = write_result(best, target, on_rows=progress.add)
+    note_export(directory, written.path)
+    return written

@@ -146,8 +146,10 @@ def _target(out: Path) -> Target:
 def _export(directory: Path, target: Target) -> None:
     from rlm.outputs import write_result
     from rlm.render.safe import plain
+    from rlm.runs.exports import note_export
     from rlm.runs.results import load_result
 
     written = write_result(load_result(directory), target)
+    note_export(directory, written.path)
     for said in (f"{written.path}: {written.rows:,} rows", *written.notes):
         sys.stderr.write(plain(said) + "\n")

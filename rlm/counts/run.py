@@ -39,6 +39,7 @@ from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
 from rlm.runs.home import write_atomically
+from rlm.runs.keeping import KEEP_DAYS
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
 from rlm.runs.session import Session, Wanted
 from rlm.teaching import Lesson, gather_labels, taught_judge
@@ -98,6 +99,9 @@ class CountRun:
                     task=self._question.text,
                     options=self._options.shown,
                 )
+                if session.expired:
+                    said = f"{len(session.expired)} old run(s) were deleted, as {KEEP_DAYS} asks"
+                    self._log.warn(ROOT, "retention", said)
                 self._warnings.go_to(self._log)
                 self._ending = Ending(session, self._log, self._criterion, self._clock)
                 return await self._whole(corpus)

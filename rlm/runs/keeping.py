@@ -25,6 +25,7 @@ __all__ = [
     "RunState",
     "delete_run",
     "expire_runs",
+    "kept_days",
     "list_runs",
     "outdated",
     "read_entry",
@@ -153,6 +154,8 @@ def delete_run(directory: Path) -> bool:
     lock = RunLock(directory)
     gone = directory.with_name(f"{_DELETED}{directory.name}-{secrets.token_hex(4)}")
     try:
+        if (path := directory / "lock").is_symlink():
+            path.unlink()  # to take the lock would write to where it leads
         try:
             lock.take()
         except RunDirError:
@@ -170,31 +173,40 @@ def delete_run(directory: Path) -> bool:
     return True
 
 
-def expire_runs(now: datetime, home: Path | None = None) -> list[RunEntry]:
-    """Delete the runs that ended longer ago than the setting allows; return them.
-
-    Only runs that were made under the data directory by their id, and that ended: never one that
-    was killed, and never one in a directory that somebody named.
+def kept_days() -> int | None:
+    """Return for how many days the user keeps runs that ended; None for ever.
 
     Raises:
         ConfigError: the setting is no number of days.
     """
     days = os.environ.get(KEEP_DAYS, "").strip()
     if not days:
-        return []
+        return None
     if not days.isdecimal() or not 1 <= int(days) <= 36_500:
         raise ConfigError(
             f"{KEEP_DAYS}={days!r} is no number of days",
             where="an environment variable",
             hint="give a whole number from 1 on, or unset it to keep runs until you delete them",
         )
-    limit = timedelta(days=int(days))
+    return int(days)
+
+
+def expire_runs(now: datetime, days: int | None, home: Path | None = None) -> list[RunEntry]:
+    """Delete the runs that ended so many days ago; return them.
+
+    Only runs that were made under the data directory by their id, and that ended: never one that
+    was killed, and never one in a directory that somebody named.
+    """
+    if days is None:
+        return []
     ended = [
         entry
         for entry in list_runs(home)
         if entry.state in ("completed", "incomplete") and not entry.foreign and _is_own(entry)
     ]
-    return [entry for entry in outdated(ended, now, older_than=limit) if _deleted(entry)]
+    return [
+        entry for entry in outdated(ended, now, older_than=timedelta(days=days)) if _deleted(entry)
+    ]
 
 
 def _deleted(entry: RunEntry) -> bool:

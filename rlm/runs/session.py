@@ -26,6 +26,7 @@ from rlm.corpora import Spec
 from rlm.labels import Label
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import MANIFEST, run_directory
+from rlm.runs.keeping import RunEntry, expire_runs, kept_days
 from rlm.runs.label_file import keep_labels, kept_labels
 from rlm.runs.manifest import (
     Judging,
@@ -60,8 +61,17 @@ class Wanted:
 class Session:
     """Made by `begin`, used by one coordinator, ended by `close`."""
 
-    def __init__(self, directory: Path, manifest: Manifest, lock: RunLock) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        manifest: Manifest,
+        lock: RunLock,
+        *,
+        expired: tuple[RunEntry, ...] = (),
+    ) -> None:
         self.directory = directory
+        self.expired = expired
+        """Runs that were deleted at its beginning, since the user keeps none so old."""
         self.manifest = manifest
         self.journal: Journal = NoJournal()
         self._lock = lock
@@ -75,11 +85,13 @@ class Session:
             RunDirError: the directory is no place for it, another process works on it, or it holds
                 a run about something else.
         """
+        kept = kept_days()
         directory = run_directory(run, wanted.directory)
         refuse_links(directory)
         lock = RunLock(directory)
         lock.take()
         try:
+            expired = expire_runs(now, kept)  # never this one, which is locked by now
             manifest = _manifest(directory, wanted, run)
             note = SessionNote(number=len(manifest.sessions) + 1, started=now, version=__version__)
             manifest = manifest.model_copy(
@@ -94,7 +106,7 @@ class Session:
         except BaseException:
             lock.release()
             raise
-        return cls(directory, manifest, lock)
+        return cls(directory, manifest, lock, expired=tuple(expired))
 
     @property
     def number(self) -> int:
@@ -169,7 +181,7 @@ class Session:
 
         if not (self.directory / SPOOL / "meta.json").exists():
             return None
-        spool = Spool.open(self.directory / SPOOL)
+        spool = Spool.open(self.directory / SPOOL, checked=True)
         self._read(spool)
         return spool
 

@@ -113,11 +113,14 @@ def test_a_run_can_be_shown_later_with_its_records(
     main(["count", tickets, "is it an offer?", "--terms", "buy", "--run", "run"])
     first = capsys.readouterr().out
     assert main(["show", "run"]) == 0
-    assert capsys.readouterr().out == first
+    shown = capsys.readouterr().out
+    receipt = json.loads(Path("run/receipt.json").read_text(encoding="utf-8"))
+    roots = [f"{name.replace('_', ' ')}: {receipt[name]}" for name in ("content_root", "log_root")]
+    assert shown == f"{first}\n  {roots[0]}\n  {roots[1]}\n"
     assert main(["show", "run", "--state", "matched", "--limit", "1", "--out", "o.jsonl"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith(first)
-    assert out[len(first) :] == snapshot("""\
+    assert out.startswith(shown)
+    assert out[len(shown) :] == snapshot("""\
 
 matched: 2 records
   1  tickets.csv:2
