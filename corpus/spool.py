@@ -22,6 +22,7 @@ from corpus.sources.base import Source, SourceInfo, SourceWarning
 from corpus.sources.memory import close_async
 from corpus.spool_format import ODD, read_meta, unpack, unpack_id, unpack_parts
 from corpus.spool_ids import OnDuplicate
+from corpus.spool_sums import HINT, check_sums
 from corpus.spool_writer import SpoolWriter
 from executors.errors import RunDirError, SourceError
 
@@ -135,7 +136,9 @@ def _opened(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise RunDirError(f"the spool is damaged: no {path.name}", where=str(path)) from error
+        raise RunDirError(
+            f"the spool is damaged: no {path.name}", where=str(path), hint=HINT
+        ) from error
 
 
 def _close(records: Iterator[Record]) -> None:
@@ -159,7 +162,8 @@ class Spool:
         self._file = _opened(directory / "records.bin")
         self._closing = weakref.finalize(self, os.close, self._file)
         if os.fstat(self._file).st_size != int(self._offsets[count]):
-            raise RunDirError("the spool is damaged: records.bin has another size than it had")
+            what = "the spool is damaged: records.bin has another size than it had"
+            raise RunDirError(what, where=str(directory), hint=HINT)
         self._ids = self._digests("ids.bin", count)
         self._texts = self._digests("texts.bin", count)
         self._order = cast("Ordinals", self._array("order.bin", "<u4", count))
@@ -169,12 +173,17 @@ class Spool:
         self.is_empty: NDArray[np.bool_] = self._array("empty.bin", "?", count)
 
     @classmethod
-    def open(cls, directory: Path) -> Spool:
+    def open(cls, directory: Path, *, checked: bool = False) -> Spool:
         """Open a finished spool.
+
+        Args:
+            checked: compare every byte with what was written, about 1 s a GB.
 
         Raises:
             RunDirError: there is none, or its files do not fit together.
         """
+        if checked:
+            check_sums(directory, read_meta(directory).sums)
         return cls(directory)
 
     def close(self) -> None:
@@ -340,7 +349,7 @@ class Spool:
     def _bytes(self, start: int, end: int) -> bytes:
         raw = os.pread(self._file, end - start, start)
         if len(raw) != end - start:
-            raise RunDirError("the spool is damaged: records.bin ends too early")
+            raise RunDirError("the spool is damaged: records.bin ends too early", hint=HINT)
         return raw
 
     def _digests(self, name: str, count: int) -> Digests:
@@ -353,9 +362,11 @@ class Spool:
         try:
             size = path.stat().st_size
         except OSError as error:
-            raise RunDirError(f"the spool is damaged: no {name}", where=str(path)) from error
+            what = f"the spool is damaged: no {name}"
+            raise RunDirError(what, where=str(path), hint=HINT) from error
         if size % kind.itemsize or (count is not None and size != count * kind.itemsize):
-            raise RunDirError(f"the spool is damaged: {name} has another size", where=str(path))
+            what = f"the spool is damaged: {name} has another size"
+            raise RunDirError(what, where=str(path), hint=HINT)
         if not size:  # an empty file cannot be mapped
             return np.empty(0, dtype=kind)
         # As a plain array: each index into a memmap makes an object of that class first.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from corpus.records import Part, Record
 from corpus.sources.base import SourceInfo, SourceWarning
+from corpus.spool_sums import HINT, settle_files
 from executors.errors import RunDirError
 from executors.makers import maker
 from executors.private import written_durably
@@ -67,6 +68,8 @@ class Meta:
     warnings: tuple[SourceWarning, ...]
     forgotten: tuple[int, ...] = ()
     """Ordinals of records whose text was erased on request."""
+    sums: dict[str, str] = field(default_factory=dict[str, str])
+    """A hash of each other file by its name; none in a spool of before there were any."""
 
 
 def pack(record: Record, text: bytes) -> bytes:
@@ -123,7 +126,8 @@ def unpack_id(raw: bytes) -> str:
 
 
 def write_meta(directory: Path, meta: Meta) -> None:
-    """Write `meta.json` durably, all of it or nothing."""
+    """Write `meta.json` durably, all of it or nothing, once the other files are durable."""
+    meta = replace(meta, sums=settle_files(directory))
     draft = directory / "meta.json.new"
     text = json.dumps({"version": _VERSION, **asdict(meta)}, ensure_ascii=False, indent=1)
     with written_durably(draft) as file:
@@ -152,8 +156,9 @@ def read_meta(directory: Path) -> Meta:
         return _meta_of(found)
     except FileNotFoundError as error:
         raise RunDirError(f"no finished spool in {str(directory)!r}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunDirError(f"the spool's meta.json is damaged: {error}", where=str(path)) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"the spool's meta.json is damaged: {error}"
+        raise RunDirError(what, where=str(path), hint=HINT) from error
 
 
 def _meta_of(found: dict[str, Any]) -> Meta:
@@ -173,4 +178,5 @@ def _meta_of(found: dict[str, Any]) -> Meta:
             for w in warnings
         ),
         forgotten=tuple(found.get("forgotten", ())),
+        sums=dict(found.get("sums", {})),
     )

@@ -217,6 +217,30 @@ async def test_damage_is_told_when_it_is_opened(tmp_path: Path, name: str) -> No
         Spool.open(tmp_path / "spool")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["records.bin", "offsets.bin", "texts.bin", "ids.bin", "order.bin", "first.bin", "empty.bin"],
+)
+async def test_another_byte_is_told_to_who_goes_on_with_it(tmp_path: Path, name: str) -> None:
+    """A table of zeros, as a power cut leaves one, would count each record as the first one."""
+    await spool([("a", "x"), ("b", "y")], tmp_path)
+    path = tmp_path / "spool" / name
+    raw = path.read_bytes()
+    Spool.open(tmp_path / "spool", checked=True).close()
+    path.write_bytes(bytes(len(raw)) if any(raw) else b"\1" * len(raw))
+    with pytest.raises(RunDirError, match="is not what was written") as told:
+        Spool.open(tmp_path / "spool", checked=True)
+    assert "rlm count" in str(told.value)
+
+
+async def test_a_spool_of_before_there_were_sums_is_opened(tmp_path: Path) -> None:
+    await spool([("a", "x")], tmp_path)
+    meta = json.loads((tmp_path / "spool" / "meta.json").read_bytes())
+    del meta["sums"]
+    stored(tmp_path, "spool/meta.json", json.dumps(meta))
+    assert len(Spool.open(tmp_path / "spool", checked=True)) == 1
+
+
 @pytest.mark.parametrize("meta", ["", "{}", '{"version": 99}', "[1]", '{"version": 1}'])
 async def test_a_broken_meta_file_is_told(tmp_path: Path, meta: str) -> None:
     await spool([("a", "x")], tmp_path)
