@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from corpus.judges.encoder import EncoderJudge
-from corpus.judges.head import HeadOrigin, fit_head, labels_hash
+from corpus.judges.head import Head, HeadOrigin, fit_head, labels_hash
 from corpus.questions import Question, classes_of
 from corpus.spool import Spool
-from executors.errors import LabelsError
+from executors.errors import LabelsError, ValidationError
+from executors.ids import content_key
 from rlm.corpora import Corpus
 from rlm.labelling.file import read_labels
 from rlm.labels import Label, LabelSetting, Taught
@@ -108,14 +110,25 @@ def _column(corpus: Corpus | None, name: str) -> tuple[Label, ...]:
     )
 
 
-def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Taught) -> Lesson:
+def taught_judge(
+    encoder: Encoder,
+    spool: Spool,
+    question: Question,
+    taught: Taught,
+    *,
+    kept: Path | None = None,
+) -> Lesson:
     """Fit a head on the labelled records and wrap it as a judge. Blocking.
+
+    Args:
+        kept: the head of an earlier session. Where the lesson is the same it is taken over: another
+            processor, or another order of the records, would fit one that differs in its last
+            digits, and so in a verdict here and there.
 
     Raises:
         LabelsError: too few labels, or all of one class.
     """
     texts = _distinct(spool, taught)
-    vectors = encoder.encode([record.text for record in spool.read(texts.ordinals)])
     ids = [record.id for record in spool.read(sorted(taught.classes))]
     given = [taught.classes[n] for n in sorted(taught.classes)]
     origin = HeadOrigin(
@@ -123,15 +136,18 @@ def taught_judge(encoder: Encoder, spool: Spool, question: Question, taught: Tau
         encoder_version=encoder.version,
         labels_hash=labels_hash(zip(ids, given, strict=True)),
         created_by=", ".join(sorted(set(taught.by.values()))),
+        lesson=_lesson(spool, texts),
     )
-    head = fit_head(
-        vectors,
-        texts.classes,
-        classes_of(question),
-        seed=0,
-        origin=origin,
-        weights=texts.weights,
-    )
+    head = None if kept is None else _kept_head(kept, origin, classes_of(question))
+    if head is None:
+        head = fit_head(
+            encoder.encode([record.text for record in spool.read(texts.ordinals)]),
+            texts.classes,
+            classes_of(question),
+            seed=0,
+            origin=origin,
+            weights=texts.weights,
+        )
     judge = EncoderJudge(encoder, head, question, labels=len(given))
     same = len(given) - len(texts.ordinals)
     said = [str(head.quality)]
@@ -150,6 +166,22 @@ class _Texts:
     weights: list[float] | None
     """How many records each stands for; None where all stand for one."""
     warnings: list[str]
+
+
+def _lesson(spool: Spool, texts: _Texts) -> str:
+    weights = texts.weights or [1.0] * len(texts.ordinals)
+    lines = zip(texts.ordinals, texts.classes, weights, strict=True)
+    parts = sorted((spool.digest(n).hex(), name, repr(weight)) for n, name, weight in lines)
+    return content_key(*chain.from_iterable(parts))
+
+
+def _kept_head(path: Path, origin: HeadOrigin, classes: tuple[str, ...]) -> Head | None:
+    """Return the head of a file, where this very lesson taught it."""
+    try:
+        head = Head.from_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return head if head.origin == origin and head.classes == classes else None
 
 
 def _distinct(spool: Spool, taught: Taught) -> _Texts:

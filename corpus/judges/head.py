@@ -45,6 +45,8 @@ class HeadOrigin:
     """See `labels_hash`."""
     created_by: str = ""
     """Who taught it, as shown to people."""
+    lesson: str = ""
+    """Hash over all that it was taught by: texts, their classes, and what each stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -246,10 +246,12 @@ class CountRun:
 
     async def _teach(self, spool: Spool, plan: Encoding, taught: Taught) -> Judge:
         with self._log.node(_TEACH, "teach the encoder's head") as said:
-            lesson: Lesson = await anyio.to_thread.run_sync(
-                taught_judge, plan.encoder, spool, self._question, taught
-            )
-            write_atomically(self._log.directory / "head.json", lesson.head_json)
+            # A head from elsewhere decides nothing here.
+            path = self._log.directory / "head.json"
+            kept = None if self._session.manifest.foreign else path
+            fit = partial(taught_judge, plan.encoder, spool, self._question, taught, kept=kept)
+            lesson: Lesson = await anyio.to_thread.run_sync(fit)
+            write_atomically(path, lesson.head_json)
             said.extend(lesson.said)
             self._notes += lesson.said
             for warning in lesson.warnings:
