@@ -45,7 +45,7 @@ class Seats:
                 break
             self._free.append(lease.worker)
         for seat in self._free:
-            self._renewed(seat, LeaseAsk(drawn=Drawn(), need=None, refused=False))
+            self._idle(seat)
 
     def take(self, workers: int) -> Lease | Full | None:
         """Return the lease of a seat that is free; None when all are taken.
@@ -58,7 +58,7 @@ class Seats:
             if seat in self._book.lapsed():
                 self.leave(seat, Drawn())
                 break
-            lease = self._renewed(seat, LeaseAsk(drawn=Drawn(), need=None, refused=False))
+            lease = self._idle(seat)
             if isinstance(lease, Lease):
                 return lease
             self.leave(seat, Drawn())
@@ -108,6 +108,11 @@ class Seats:
         self._made += 1
         lease = self._book.join(f"seat {self._made}")
         return lease if isinstance(lease, Full) else self._clamped(lease)
+
+    def _idle(self, seat: str) -> Lease | Halted:
+        """Renew the lease of a seat that nobody uses: it has nothing in flight."""
+        self._held[seat] = 0
+        return self._renewed(seat, LeaseAsk(drawn=Drawn(), need=None, refused=False))
 
     def _renewed(self, seat: str, ask: LeaseAsk) -> Lease | Halted:
         need = {} if ask.need is None else {"need": ask.need}
