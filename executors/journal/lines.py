@@ -55,6 +55,7 @@ CALL_PREFIX: Final = 8
 
 LONGEST_NOTES: Final = 32 * 1024  # bytes of one line of notes, unless one note alone is longer
 _WHY: Final = 200  # characters of a reason that are kept
+_MOST: Final = 1 << 53  # of anything that is counted, so that sums of it fit a table
 
 
 # ---------------------------------------------------------------- writing
@@ -228,7 +229,7 @@ def _noted(fields: Fields) -> Noted:
     listed = cast("list[JsonValue]", values)
     if len(keys) != NOTE_KEY_BYTES * len(listed):
         raise ValueError("each note has a key")
-    return Noted(_text(fields["n"]), keys, listed, None if call is None else _text(call))
+    return Noted(_name(fields["n"]), keys, listed, None if call is None else _name(call))
 
 
 def _paid(value: object) -> Paid:
@@ -243,14 +244,18 @@ def _usd(value: object) -> Decimal | None:
     if value is None:
         return None
     usd = Decimal(str(value))
-    if not usd.is_finite():
-        raise ValueError("a cost is finite")
+    if not (
+        usd.is_finite() and 0 <= usd < _MOST
+    ):  # less than nothing would make room under a bound
+        raise ValueError("a cost is finite, and not below zero")
     return usd
 
 
 def _whole(value: object) -> int:
     if type(value) is not int:
         raise TypeError("a count is a whole number")
+    if not 0 <= value < _MOST:
+        raise ValueError("a count is not below zero")
     return value
 
 
@@ -258,6 +263,13 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("it is no text")
     return value
+
+
+def _name(value: object) -> str:
+    """Return a text that tables can be searched by: one without half a character."""
+    name = _text(value)
+    name.encode("utf-8")
+    return name
 
 
 def _key(value: object) -> bytes:
