@@ -55,7 +55,7 @@ class Load:
     shared: int = 0
     """Identical to another one of the count, so answered together with it."""
     refused: int = 0
-    """Too long for the model or its limits, so that they never leave as they are."""
+    """Items that are too long for the model or its limits, also alone: they never leave."""
     prompt: int = 0
     """Tokens of all prompts, as the run counts them."""
     shortest: int = 0

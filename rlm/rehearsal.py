@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from corpus.agenda import Agenda, Block
 from corpus.criterion import Criterion
 from corpus.events import SourceRead
 from corpus.filing import Filing
-from corpus.judges.base import AskingJudge
+from corpus.judges.base import Ask, AskingJudge, Window
 from corpus.ledger import Ledger
 from corpus.questions import OneOf, Question
 from corpus.scan import distinct
@@ -253,36 +254,45 @@ class _Reader:
         return total(found)
 
     def _block(self, block: Block, done: NDArray[np.bool_]) -> Load:
-        shown = calls = filed = shared = refused = prompt = shortest = longest = 0
+        sums = Counter[str]()
         for window in windows(self._spool, block, self._cut, done=done):
-            shown += 1
-            for ask in self._judge.asks(window):
-                try:
-                    call = self._calls.foresee(self._model, ask.request, ordinal=ask.ordinal)
-                except ModelError:
-                    refused += 1
-                    continue
-                if call.key in self._seen:
-                    shared += 1
-                    continue
-                self._seen.add(call.key)
-                if call.filed:
-                    filed += 1
-                    continue
-                calls += 1
-                prompt += call.prompt
-                shortest += max(1, estimate(ask.shortest))
-                longest += ask.request.max_tokens
-        return Load(
-            windows=shown,
-            calls=calls,
-            filed=filed,
-            shared=shared,
-            refused=refused,
-            prompt=prompt,
-            shortest=min(shortest, longest),
-            longest=longest,
-        )
+            sums["windows"] += 1
+            self._window(window, sums)
+        return Load(**sums)
+
+    def _window(self, window: Window, sums: Counter[str]) -> None:
+        asks = self._judge.asks(window)
+        for ask in asks:
+            try:
+                call = self._calls.foresee(self._model, ask.request, ordinal=ask.ordinal)
+            except ModelError:
+                if len(asks) < len(window.items):
+                    self._in_halves(window, sums)
+                else:
+                    sums["refused"] += 1
+                continue
+            if call.key in self._seen:
+                sums["shared"] += 1
+                continue
+            self._seen.add(call.key)
+            if call.filed:
+                sums["filed"] += 1
+            else:
+                _add(sums, call.prompt, ask)
+
+    def _in_halves(self, window: Window, sums: Counter[str]) -> None:
+        """Take what is too long together as the judge would, about: the order may differ."""
+        middle = (len(window.items) + 1) // 2
+        for half in (window.items[:middle], window.items[middle:]):
+            self._window(replace(window, items=half), sums)
+
+
+def _add(sums: Counter[str], prompt: int, ask: Ask) -> None:
+    longest = ask.request.max_tokens
+    sums["calls"] += 1
+    sums["prompt"] += prompt
+    sums["shortest"] += min(max(1, estimate(ask.shortest)), longest)
+    sums["longest"] += longest
 
 
 def _name_of(plan: JudgePlan) -> str:

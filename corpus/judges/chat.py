@@ -138,7 +138,6 @@ class ChatJudge:
 
     async def _first(self, parts: list[Part], pass_index: int, notes: Notes) -> list[Outcome]:
         """Ask about all parts together, and about fewer where that fails for what they hold."""
-        # Fewer parts may write as much as all: what was cut had the same bound.
         tokens = self._tokens(len(parts))
         rejected: ModelError | None = None
         try:
@@ -148,11 +147,14 @@ class ChatJudge:
                 raise
             rejected = error
             outcomes = _each(self._gap(error), parts)
-        if failed(outcomes) is None:
+        gap = failed(outcomes)
+        if gap is None:
             return outcomes
 
         async def look(some: list[Part], kept: bool) -> list[Outcome]:
-            return await self._try(some, tokens, notes, ordinal=_FEWER + pass_index, kept=kept)
+            # What was cut gets as much room as before, for fewer parts.
+            room = tokens if gap is _CUT else self._tokens(len(some))
+            return await self._try(some, room, notes, ordinal=_FEWER + pass_index, kept=kept)
 
         outcomes = await Narrowing(look)(parts, outcomes)
         if rejected is not None and failed(outcomes) is not None:

@@ -17,6 +17,7 @@ from executors.errors import ValidationError
 from executors.models.prices import Price
 
 __all__ = [
+    "DryRun",
     "Engine",
     "Json",
     "KeyEnv",

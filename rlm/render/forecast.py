@@ -66,7 +66,7 @@ def _notes(plan: CountPlan) -> list[Line]:
     facts = (
         (load.filed, "more were paid for already, and come from the run"),
         (load.shared, "more are identical to one of these, and come with it"),
-        (load.refused, "are too long for the model or its limits to leave as they are"),
+        (load.refused, "items are too long for the model or its limits, and would stay unresolved"),
     )
     return [line("    ", f"{count:,} {what}") for count, what in facts if count]
 

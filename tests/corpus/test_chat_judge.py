@@ -536,3 +536,13 @@ async def test_a_halt_while_narrowing_keeps_what_was_judged() -> None:
     last = verdicts[-1]
     assert isinstance(last, Unresolved)
     assert last.reason.startswith("never judged: halted: the calls bound")
+
+
+async def test_fewer_texts_are_given_less_room_unless_they_were_cut() -> None:
+    """So that what was too long together fits; what was cut needs the room that it had."""
+    rooms: dict[str, set[int]] = {}
+    for kind in ("too long", "cut"):
+        bench = Bench(poisoned(BAD[kind], "one"))
+        await bench.judge.judge(window(8))
+        rooms[kind] = {request.max_tokens for request in bench.model.requests}
+    assert (len(rooms["too long"]), len(rooms["cut"])) == (4, 1)

@@ -11,11 +11,13 @@ from corpus.events import SourceRead
 from executors.events import Event
 from executors.journal.lock import RunLock
 from executors.messages import ModelReply, ModelRequest
+from executors.models.fakes.acts import Completion
 from executors.models.fakes.scripted import Turn
 from rlm import (
     Caps,
     Completed,
     Incomplete,
+    Limits,
     OneOf,
     Price,
     PriceTable,
@@ -98,6 +100,26 @@ async def test_a_oneof_and_a_described_question_are_counted_too(tmp_path: Path) 
         paid = outcome.receipts.totals
         assert (plan.calls, plan.input_tokens) == (paid.calls, paid.input)
         assert plan.output_tokens.low <= paid.output <= plan.output_tokens.high
+
+
+async def test_a_judge_that_asks_of_each_text_is_counted_too(tmp_path: Path) -> None:
+    top = [{"token": t, "logprob": p, "bytes": None} for t, p in (("yes", -0.2), ("no", -2.0))]
+    script = Completion(text="yes", logprobs=[{**top[0], "top_logprobs": top}])
+    async with FakeServer(script) as server:
+        spec = f"openai+{server.base_url}:any"
+        plan = await plan_count("fire?", CORPUS, model=spec, judge="logprob", window=8)
+        outcome = await count(
+            "fire?", CORPUS, model=spec, judge="logprob", window=8, run=tmp_path / "run"
+        )
+    paid = outcome.receipts.totals
+    assert (plan.calls, plan.input_tokens) == (paid.calls, paid.input) == (100, paid.input)
+    assert plan.output_tokens.low == plan.output_tokens.high == paid.output
+
+
+async def test_windows_that_are_too_long_together_are_counted_in_halves() -> None:
+    limits = Limits(tpm=1_550)
+    plan = await plan_count("fire?", CORPUS[:16], model=model(), limits=limits, passes=1)
+    assert (plan.calls, plan.load.windows, plan.load.refused) == (4, 2, 0)
 
 
 async def test_no_key_no_socket_and_no_call_is_needed(tmp_path: Path) -> None:

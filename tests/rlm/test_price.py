@@ -88,7 +88,7 @@ async def test_a_run_remembers_its_limits(tmp_path: Path) -> None:
     run = tmp_path / "run"
     few = Limits(rpm=1e6, tpm=500)
     plan = await plan_count("fire?", CORPUS[:8], model=model(), limits=few)
-    assert (plan.calls, plan.load.refused) == (0, 2)
+    assert (plan.calls, plan.load.refused) == (0, 16)
     asked = model()
     first = await count("fire?", CORPUS[:8], model=asked, run=run, limits=few)
     second = await resume(run, model=asked)
