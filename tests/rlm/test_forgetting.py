@@ -90,6 +90,31 @@ async def test_no_byte_of_its_text_and_no_hash_of_it_is_left(tmp_path: Path) -> 
 
 
 @pytest.mark.anyio
+async def test_what_no_verdict_names_is_searched_for_it(tmp_path: Path) -> None:
+    """Refusals and failures leave no verdict behind, and may quote what they were asked."""
+    replies: list[ModelReply | Exception] = [
+        ModelReply(text=f"I will not judge: {SECRET}", stop="refusal"),
+        ServerFault(f"cannot parse {SECRET!r}"),
+        ModelReply(text="the lady with the burnt door again", stop="end"),
+    ]
+
+    def script(request: ModelRequest) -> ModelReply:
+        reply = replies.pop(0) if replies else ModelReply(text="no", stop="refusal")
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    run = tmp_path / "run"
+    while replies:
+        await count("fire?", [("r7", SECRET)], model=ScriptedModel(script), run=run, passes=1)
+    assert len(found(run / "journal", *needles(SECRET)[:4])) >= 1
+    assert found(run / "events.jsonl", b"burnt door") != []
+    assert forget(run, "r7").answers >= 1
+    assert found(run, *needles(SECRET)) == []
+    assert found(run / "events.jsonl", b"burnt door") == []
+
+
+@pytest.mark.anyio
 async def test_the_run_is_shown_checked_and_gone_on_with(tmp_path: Path) -> None:
     run = tmp_path / "run"
     first = await count("fire?", RECORDS, model=judge(quoting=False), run=run)
@@ -137,6 +162,7 @@ async def test_a_text_that_others_have_too_stays_with_them(tmp_path: Path) -> No
         "matched",
         "matched",
     ]
+    assert check_roots(run).differences == ()
     model = judge()
     outcome = await resume(run, model=model)
     assert model.calls == 0
@@ -207,12 +233,17 @@ async def test_a_ranking_forgets_its_score(tmp_path: Path) -> None:
 def test_the_cache_of_embeddings_holds_no_byte_of_a_vector_that_was_erased(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     with_cache = CachedEncoder(Letters(), path)
+    with_cache.encode(["a third"])
+    other = sqlite3.connect(path)  # keeps the write-ahead log alive
+    other.execute("SELECT count(*) FROM vectors").fetchone()
     vectors = with_cache.encode(["one text", "two texts"])
     assert forget_vectors(path, ["one text"], [("letters", "1", 60)]) == 1
     assert found(tmp_path, vectors[0].tobytes()) == []
     assert found(tmp_path, vectors[1].tobytes()) != []
     with sqlite3.connect(path) as file:
-        assert file.execute("SELECT count(*) FROM vectors").fetchone() == (1,)
+        assert file.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
+    file.close()
+    other.close()
 
 
 @pytest.mark.anyio
