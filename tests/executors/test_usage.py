@@ -76,6 +76,8 @@ def test_what_runs_in_this_process_is_free() -> None:
         ({"prompt_tokens": 10.5, "completion_tokens": True}, Usage()),
         ({"prompt_tokens": "ten", "completion_tokens": [3]}, Usage()),
         ({"prompt_tokens": "9" * 5_000, "completion_tokens": 1e999}, Usage()),
+        ({"prompt_tokens": 1 << 63, "completion_tokens": 1e300}, Usage()),
+        ({"prompt_tokens": "1" + "0" * 19, "completion_tokens": 1}, Usage(output=1)),
         (
             {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}},
             Usage(input=5),

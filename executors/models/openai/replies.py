@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, cast
+from typing import Final, NoReturn, cast
 
 import orjson
 
@@ -25,6 +25,7 @@ __all__ = ["StreamFold", "read_reply", "read_usage"]
 # A reply a call: each of these is made by the thousand a second.
 _make_reply = maker(ModelReply)
 _make_usage = maker(Usage)
+_ABSURD: Final = 1 << 40  # tokens of one call, so that sums of them stay countable
 _STOPS: Mapping[str, StopReason] = {
     "stop": "end",
     "length": "max_tokens",
@@ -243,9 +244,7 @@ def _reasoning(message: Mapping[str, object]) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """Return a count of tokens; None for what is none, a negative one included."""
-    if type(value) is int:
-        return value if value >= 0 else None
+    """Return a count of tokens; None for what is none: negative, or beyond what anybody bills."""
     if isinstance(value, str):
         try:
             value = int(value)
@@ -253,9 +252,9 @@ def _count(value: object) -> int | None:
             return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return int(value)
+    return value if 0 <= value < _ABSURD else None
 
 
 def _logprobs(value: object) -> tuple[TokenLogprob, ...] | None:
