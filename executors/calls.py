@@ -336,10 +336,11 @@ class _Payment:
     def settle(self, usage: Usage, cost: Decimal | None, attempts: int) -> Paid:
         """Charge an answer; return what the call drew in all."""
         assert self._reservation is not None
-        if self._room.settle(self._reservation, usage.total, cost):
+        tokens = usage.total
+        if self._room.settle(self._reservation, tokens, cost):
             self._log.overrun()
         self._reservation = None
-        self._charge(usage.total, cost)
+        self._charge(tokens, cost)
         return self._paid(attempts)
 
     def fail(self, error: BaseException, seconds: float) -> None:

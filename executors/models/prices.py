@@ -45,7 +45,8 @@ class Price:
                 )
 
 
-_FREE = Price(input=Decimal(0), output=Decimal(0))
+_NOTHING = Decimal(0)
+_FREE = Price(input=_NOTHING, output=_NOTHING)
 
 
 class PriceList(Protocol):
@@ -100,6 +101,8 @@ def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
     """Return the cost in USD; None when the price or a tier that matters is unknown."""
     if price is None or usage.input is None or usage.output is None:
         return None
+    if price is _FREE:
+        return _NOTHING
     total = usage.input * price.input + usage.output * price.output
     if usage.cache_read:
         total += usage.cache_read * (price.input if price.cache_read is None else price.cache_read)
@@ -111,5 +114,7 @@ def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
 
 def worst_cost(prompt: int, output: int, price: Price) -> Decimal:
     """Return what a call costs at most, in USD: the whole prompt in its dearest tier."""
+    if price is _FREE:
+        return _NOTHING
     dearest = max(price.input, price.cache_read or price.input, price.cache_write or price.input)
     return (prompt * dearest + output * price.output) / _MILLION
