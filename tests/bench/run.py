@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import accuracy, calls, encoders, journal, limits, scan, start, wire  # noqa: E402 - after the path
+from tests.bench import accuracy, calls, encoders, journal, limits, roots, scan, start, wire  # noqa: E402 - after the path
 from tests.bench.row import Row, table  # noqa: E402 - after the path
 
 GROUPS: dict[str, Callable[[], list[Row]]] = {
@@ -25,6 +25,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "journal": journal.rows,
     "wire": wire.rows,
     "limits": limits.rows,
+    "roots": roots.rows,
     "scan": scan.rows,
     "encoders": encoders.rows,
     "accuracy": accuracy.rows,
