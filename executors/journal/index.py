@@ -28,6 +28,8 @@ _APPLICATION: Final = 0x726C6D6A  # "rlmj"
 _VERSION: Final = 1
 _WAIT_SECONDS: Final = 10.0
 _BUILDING, _READING = 32_768, 2_048  # KiB of pages that are held
+# What reading raises where the pages hold together and a value in them is not what was written.
+_DAMAGED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 
 _SCHEMA: Final = """
 CREATE TABLE segments (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, done INTEGER NOT NULL);
@@ -104,10 +106,10 @@ class Index:
             row = self._file.execute(
                 "SELECT segment, place, length FROM calls WHERE key = ?", (bytes.fromhex(key),)
             ).fetchone()
-        if row is None:
-            return None
-        number, begin, length = cast("tuple[int, int, int]", row)
-        return Place(self._paths[number], begin, length)
+            if row is None:
+                return None
+            number, begin, length = map(int, row)
+            return Place(self._paths[number], begin, length)
 
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:
         """Yield the notes of a scope; may be read in any thread."""
@@ -134,7 +136,7 @@ class Index:
             if self.path.exists():
                 try:
                     return self._updated(segments)
-                except (_Stale, sqlite3.DatabaseError) as error:
+                except (_Stale, sqlite3.DatabaseError, *_DAMAGED) as error:
                     if _is_locked(error):
                         raise
                     self.warnings.append(
@@ -228,7 +230,10 @@ class Index:
         """Stop the run when the index breaks under it: the next one makes it again."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, *_DAMAGED) as error:
+            if not isinstance(error, sqlite3.Error):  # that is found when it is opened again
+                with suppress(OSError):
+                    drop_index(self.path)
             raise DiskFault(
                 f"the index of the run cannot be read any more: {error}", where=str(self.path)
             ) from error

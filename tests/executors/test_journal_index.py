@@ -98,6 +98,24 @@ def of_segments_that_are_gone(path: Path) -> None:
         file.commit()
 
 
+def with_text_that_is_none(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE segments SET name = CAST(X'e9ff' AS TEXT) WHERE id = 1")
+        file.commit()
+
+
+def with_a_cost_that_is_none(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE totals SET usd = '0x0'")
+        file.commit()
+
+
+def with_a_schema_of_no_letters(path: Path) -> None:
+    """One byte of the table's statement changed, which SQLite reads before anything else."""
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"CREATE TABLE totals", b"CREATE \xe9ABLE totals"))
+
+
 @pytest.mark.case("S42")
 @pytest.mark.parametrize(
     "damage",
@@ -110,6 +128,9 @@ def of_segments_that_are_gone(path: Path) -> None:
         of_a_newer_version,
         of_segments_that_were_longer,
         of_segments_that_are_gone,
+        with_text_that_is_none,
+        with_a_cost_that_is_none,
+        with_a_schema_of_no_letters,
     ],
 )
 async def test_an_index_that_is_no_good_is_made_again_with_a_warning(
@@ -150,6 +171,28 @@ async def test_an_index_that_breaks_under_a_run_stops_it(tmp_path: Path) -> None
             journal.find(key(1))
     (warning,) = await is_whole(tmp_path)
     assert "made again" in warning
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE notes SET value = X'ff'",
+        "UPDATE calls SET segment = 99",
+        "UPDATE calls SET place = 'x'",
+    ],
+)
+async def test_a_value_that_is_damaged_stops_one_session_and_no_more(
+    tmp_path: Path, damage: str
+) -> None:
+    await a_run(tmp_path)
+    await is_whole(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as file:
+        file.execute(damage)
+        file.commit()
+    async with opened(tmp_path) as journal:
+        with pytest.raises(DiskFault, match="cannot be read"):
+            _ = journal.find(key(1)), notes_of(journal)
+    await is_whole(tmp_path)
 
 
 def test_a_place_where_no_index_can_be_made_is_refused(tmp_path: Path) -> None:
