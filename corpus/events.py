@@ -61,6 +61,8 @@ class WindowFinished(Event):
     """Code of the error that left the whole window unresolved."""
     first: str | None = None
     """Name of the first item, given where something was left unresolved."""
+    known: int = 0
+    """Items that had a verdict already: shown again with the others, and not judged anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,11 +203,11 @@ class Settle:
         error: str | None = None
         match result:
             case Done():
-                self._take(window, result.value)
+                known = self._take(window, result.value)
             case Failed():
                 if isinstance(result.error, self._ours):
                     raise result.error
-                error = self._fail(window, result.error)
+                error, known = self._fail(window, result.error)
         left = self._ledger.unresolved - before
         self._emit(
             _window_finished(
@@ -219,6 +219,7 @@ class Settle:
                 unresolved=left,
                 error=error,
                 first=window.items[0].name if left else None,
+                known=known,
             )
         )
         match result:
@@ -227,7 +228,8 @@ class Settle:
             case Failed():
                 self._patience.weigh(result.error)
 
-    def _take(self, window: Window, verdicts: Sequence[Verdict]) -> None:
+    def _take(self, window: Window, verdicts: Sequence[Verdict]) -> int:
+        """Take verdicts in; return of how many items there was one already."""
         if len(verdicts) != len(window.items):
             raise InternalError(
                 f"a judge gave {len(verdicts)} verdicts for {len(window.items)} items"
@@ -240,13 +242,14 @@ class Settle:
         values = self._ledger.take(parts, window.pass_index, verdicts)
         if filing is not None:
             filing.file(window, parts, values)
+        return len(window.items) - len(parts)
 
-    def _fail(self, window: Window, error: Exception) -> str:
+    def _fail(self, window: Window, error: Exception) -> tuple[str, int]:
         if isinstance(error, Halted):
             reason = f"never judged: {error.what}"
         elif isinstance(error, RlmError):
             reason = self._reasons.call_failed(error)
         else:
             reason = self._reasons.told(f"the judge raised {type(error).__name__}", str(error))
-        self._take(window, [Unresolved(reason=reason)] * len(window.items))
-        return error.code if isinstance(error, RlmError) else type(error).__name__
+        known = self._take(window, [Unresolved(reason=reason)] * len(window.items))
+        return error.code if isinstance(error, RlmError) else type(error).__name__, known

@@ -92,4 +92,4 @@ class SessionFold:
     def window(self, event: WindowFinished) -> None:
         """Count the verdicts of a window."""
         if self._sessions:
-            self._sessions[-1].verdicts += event.items - event.unresolved
+            self._sessions[-1].verdicts += event.items - event.known - event.unresolved

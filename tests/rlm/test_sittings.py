@@ -10,11 +10,13 @@ from corpus.events import ScanStarted, WindowFinished
 from executors.events import CallFailed, CallFinished, Event
 from executors.ids import NodeId
 from executors.usage import Usage
+from rlm import count, resume
 from rlm.events import RunFinished, RunStarted
 from rlm.receipts import ReceiptFold, Receipts
 from rlm.render.lines import as_text
 from rlm.render.text import result_block
 from rlm.sittings import SessionReceipt
+from rlm.testing import ScriptedModel, judge_script
 
 NODE = NodeId("root")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,9 +44,15 @@ def scanning(restored: int = 0) -> ScanStarted:
     )
 
 
-def window(items: int, unresolved: int = 0) -> WindowFinished:
+def window(items: int, unresolved: int = 0, known: int = 0) -> WindowFinished:
     return WindowFinished(
-        node=NODE, at=START, window=0, pass_index=0, items=items, unresolved=unresolved
+        node=NODE,
+        at=START,
+        window=0,
+        pass_index=0,
+        items=items,
+        unresolved=unresolved,
+        known=known,
     )
 
 
@@ -91,7 +99,7 @@ def receipts_of(events: Sequence[Event]) -> Receipts:
 
 
 HALTED = [began(1), scanning(), call(), window(3), window(3, unresolved=2), ended("halted", 5)]
-RESUMED = [began(2, 10), scanning(4), call("journal"), call(), window(3), ended(None, 12)]
+RESUMED = [began(2, 10), scanning(4), call("journal"), call(), window(5, known=2), ended(None, 12)]
 
 
 @pytest.mark.case("S11")
@@ -130,3 +138,16 @@ def test_sessions_are_shown_where_there_are_several() -> None:
         in shown
     )
     assert "session" not in as_text(result_block(receipts_of(HALTED)))
+
+
+@pytest.mark.anyio
+async def test_verdicts_that_were_made_and_taken_over_add_up(tmp_path: Path) -> None:
+    """Of a window that is asked again for one item, only that item's verdict is new."""
+    records = [(f"r{n}", f"{'fire' if n % 3 == 0 else 'calm'} {n}") for n in range(16)]
+    script = judge_script(lambda text: "fire" in text, lambda n: "leave-out" if n < 3 else None)
+    run = tmp_path / "run"
+    await count("fire?", records, model=ScriptedModel(script), run=run, passes=1, concurrency=1)
+    good = ScriptedModel(judge_script(lambda text: "fire" in text))
+    outcome = await resume(run, model=good)
+    made = [(s.verdicts, s.taken_over) for s in outcome.receipts.sessions]
+    assert made == [(15, 0), (1, 15)]
