@@ -218,8 +218,7 @@ def _items(texts: Sequence[str]) -> str:
 
 
 def _block(texts: Sequence[str], quoted: Callable[[str], str]) -> str:
-    shown = map(str.__add__, _openings(len(texts)), map(quoted, texts))
-    body = "},\n".join(shown) + "}"
+    body = _shape(len(texts)) % tuple(map(quoted, texts))
     if not body.isascii() or "<" in body or "[" in body or "\x7f" in body:
         body = _SPECIAL.sub(_escaped, body)
     return f"[{body}]"
@@ -231,8 +230,8 @@ def _frame(items: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def _openings(items: int) -> tuple[str, ...]:
-    return tuple([f'{{"alias":"{n}","text":' for n in range(1, items + 1)])
+def _shape(items: int) -> str:
+    return ",\n".join([f'{{"alias":"{n}","text":%s}}' for n in range(1, items + 1)])
 
 
 def _escaped(found: re.Match[str]) -> str:
