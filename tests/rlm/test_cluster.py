@@ -51,6 +51,7 @@ async def test_a_cluster_counts_what_one_process_counts(server: Server, tmp_path
     assert list(tally(there).matched_ids) == list(tally(here).matched_ids)
     assert server.asked == asked
     assert there.receipts.totals == here.receipts.totals
+    assert there.receipts.content_root == here.receipts.content_root
 
 
 @pytest.mark.case("S03")
