@@ -38,6 +38,7 @@ from rlm.counts.stage import Stage
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
+from rlm.runs.foreign import refuse_links
 from rlm.runs.home import write_atomically
 from rlm.runs.keeping import KEEP_DAYS
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
@@ -190,7 +191,9 @@ class CountRun:
         if self._options.replay is not None:
             from executors.journal.replay import Replay  # SQLite is for those who need it
 
-            self._journal = await anyio.to_thread.run_sync(Replay, Path(self._options.replay))
+            recorded = Path(self._options.replay)
+            refuse_links(recorded)
+            self._journal = await anyio.to_thread.run_sync(Replay, recorded)
             return
         self._journal = journal = await self._session.open_journal()
         for warning in journal.warnings:

@@ -74,6 +74,8 @@ async def test_links_in_it_are_refused_before_anything_is_read_or_written(
         await resume(run, model=judge())
     with pytest.raises(RunDirError, match="holds a link"):
         await count("fire?", RECORDS, model=judge(), run=run)
+    with pytest.raises(RunDirError, match="holds a link"):
+        await count("fire?", RECORDS, model=judge(), replay=run)
     assert kept is None or target.read_bytes() == kept
 
 
