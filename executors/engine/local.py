@@ -145,8 +145,9 @@ class _Crew(Generic[T, R]):
         while not self._heed():
             # Work that makes a result of its cancellation must not be given more of it.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            found, item = await self._source.next()
-            if not found:
+            source = self._source
+            item = source.next() if source.at_once else await source.coming()
+            if isinstance(item, _End):
                 return
             me.item = item
             self._settled(me, await self._tried(item))
@@ -183,20 +184,29 @@ class _Crew(Generic[T, R]):
                 worker.scope.cancel()
 
 
+class _End:
+    """What comes after the last item."""
+
+    __slots__ = ()
+
+
+_END: Final = _End()
+
+
 class _Source(Generic[T]):
     """A sync or async iterator that many workers share."""
 
     def __init__(self, items: Iterable[T] | AsyncIterable[T]) -> None:
-        self._sync = iter(items) if isinstance(items, Iterable) else None
+        self.at_once: Final = isinstance(items, Iterable)
+        """Nothing is waited for: `next` gives the items, else `coming`."""
+        self._sync = iter(items) if isinstance(items, Iterable) else iter(())
         self._async = None if isinstance(items, Iterable) else aiter(items)
         self._lock = anyio.Lock()
-        self._end = object()
 
-    async def next(self) -> tuple[bool, T]:
-        if self._sync is not None:
-            got = next(self._sync, self._end)
-        else:
-            assert self._async is not None
-            async with self._lock:
-                got = await anext(self._async, self._end)
-        return got is not self._end, got  # type: ignore[return-value]
+    def next(self) -> T | _End:
+        return next(self._sync, _END)
+
+    async def coming(self) -> T | _End:
+        assert self._async is not None
+        async with self._lock:
+            return await anext(self._async, _END)
