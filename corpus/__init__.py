@@ -4,13 +4,15 @@ Layout:
 
 - `records`: the record (unit of every count), its parts, the corpus protocol
 - `sources`: JSONL, JSON, CSV, files, mail, SQL, Parquet and data frames, standard input
-- `spool`: pass 0, which reads a source once and finds duplicates before any call
+- `spool` `erasing`: pass 0, which reads a source once and finds duplicates before any call; and texts
+  that are erased from it on request
 - `chunks` `windows`: parts of long records; what one call is shown
 - `questions` `criterion`: typed questions and what a judge is told
 - `prompts` `quotes`: how texts are shown to a model, and whether what it quotes stands in them
 - `judges`: encoder, chat, log-probability and rule judges behind one protocol
 - `agenda` `filing`: what a session sets out to judge, and what the journal knows of it already
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
+- `results` `tally_file`: what came out, in memory and on disk
 
 Internal: the documented import is `rlm`.
 """

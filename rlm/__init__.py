@@ -6,8 +6,8 @@ Layout:
 - `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
 - `counts`: one session of a count, from its directory to its outcome
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
-- `outcome` `receipts` `events`: how a run ends, and the fold that says what it did and cost
-- `runs`: their directories, sessions and logs
+- `outcome` `receipts` `sittings` `events`: how a run ends, and the folds that say what it did and cost
+- `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
 - `outputs` `summary`: results as files and as numbers
 - `cli` `render`: the command line, and what people see
 - `testing`: public fakes, among them a scripted model and a fake server on loopback

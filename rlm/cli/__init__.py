@@ -3,7 +3,8 @@
 app       the commands, and how every ending becomes an exit code
 options   options that are declared once
 count     rlm count
-show      rlm show
+show      rlm show; `looking` is for one record, and for a check
+runs      rlm runs
 doctor    rlm doctor
 models    rlm models
 unfinished what the log of a run without a receipt says
