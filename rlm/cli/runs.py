@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rlm.runs.forgetting import Forgetting
     from rlm.runs.keeping import RunEntry
 
-__all__ = ["runs"]
+__all__ = ["forget", "list_", "prune", "runs"]
 
 runs = typer.Typer(help="List, delete and edit runs.", add_completion=False)
 
