@@ -61,6 +61,8 @@ class Report:
                 "unpriced_calls": totals.unpriced,
             },
             "run": receipts.run,
+            "sessions": len(receipts.sessions),
+            "content_root": receipts.content_root,
             "receipt": str(receipts.path),
             "out": _file(self.written),
             **({} if self.unwritten is None else {"error": error_data(self.unwritten)}),

@@ -103,7 +103,8 @@ def test_json_is_one_object_on_standard_output(
     assert value["spend"] == {
         "calls": 0, "failed": 0, "tokens": 0, "usd": "0", "unpriced_calls": 0,
     }  # fmt: skip
-    assert Path(value["receipt"]).exists()
+    receipt = json.loads(Path(value["receipt"]).read_text(encoding="utf-8"))
+    assert (value["sessions"], value["content_root"]) == (1, receipt["content_root"])
     assert "tickets.csv: 5 records" in err
 
 
