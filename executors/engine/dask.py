@@ -22,6 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from executors.engine.dask_address import Local, Place
 from executors.engine.dask_cluster import Client, Future, cluster
+from executors.engine.groups import ungrouped
 from executors.engine.unit_host import Heard, greet, host_unit, listen, say
 from executors.engine.units import (
     Answering,
@@ -112,6 +113,7 @@ class DaskEngine:
             self._given, self._units = anyio.create_memory_object_stream[UnitSpec](0)
             for stream in (self._out, self._results, self._given, self._units):
                 stack.callback(stream.close)
+            stack.enter_context(ungrouped())
             self._group = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(self._group.cancel_scope.cancel)
             for worker in await self._client.nthreads():
@@ -134,17 +136,21 @@ class DaskEngine:
         """Return why a worker cannot be used."""
         hint = f"install rlm-recurse=={self._version}, with its extras, for every worker"
         ours = isinstance(self._place, Local)
-        try:
-            said = await self._client.run(greet, self._module, ours, workers=[worker])
-        except (ImportError, AttributeError) as error:
+        # What it cannot even unpickle comes back as an error of no class in particular.
+        said = await self._client.run(
+            greet, self._module, ours, workers=[worker], on_error="return"
+        )
+        version: object = said[worker]
+        if version == self._version:
+            return None
+        if isinstance(version, OSError):
+            raise version
+        if isinstance(version, Exception):
             return ConfigError(
-                f"the worker {worker!r} cannot import what it is to run: {error}",
+                f"the worker {worker!r} cannot import what it is to run: {version}",
                 where=f"engine={self.name!r}",
                 hint=hint,
             )
-        version = cast("str", said[worker])
-        if version == self._version:
-            return None
         return ConfigError(
             f"the worker {worker!r} has version {version}, and this is {self._version}",
             where=f"engine={self.name!r}",

@@ -65,7 +65,11 @@ class Client(Protocol):
         ...
 
     def run(
-        self, function: Callable[..., object], *arguments: object, workers: list[str]
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        workers: list[str],
+        on_error: str = "raise",
     ) -> Awaitable[dict[str, Any]]:
         """Call a function in workers at once, beside what they run."""
         ...

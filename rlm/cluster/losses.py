@@ -54,7 +54,20 @@ class Losses:
             self._log.recovered(key, reply, paid, node=node, model=model)
         for lost in out.trace.lost:
             self._log.lost(lost, node=node, model=model)
-        return self.drawn(out)
+        unknown = Drawn() if out.segment is not None else self._unknown(out)
+        return self.drawn(out) + unknown
+
+    def _unknown(self, out: Out) -> Drawn:
+        """Return what calls may have drawn that left just before a worker died.
+
+        Its lines are sent, and the last ones may have died with it: there is one for each slot at
+        most. Each is charged like the dearest that is known.
+        """
+        count = max(0, out.slots - out.trace.open) if out.trace.worst.calls else 0
+        if count:
+            said = f"up to {count} more call(s) may have left a worker that died, and be paid"
+            self._log.warn(self._node, "lost", said)
+        return sum([out.trace.worst] * count, Drawn())
 
     def drawn(self, out: Out) -> Drawn:
         """Return what a unit drew since its last report, as far as its lines tell."""

@@ -28,9 +28,11 @@ class Trace:
 
     Attributes:
         told: keys of the calls whose end its events told.
+        worst: of the dearest call that left.
     """
 
     told: set[ContentKey] = field(default_factory=set[ContentKey])
+    worst: Drawn = field(default_factory=Drawn)
     _drawn: Drawn = field(default_factory=Drawn)
     _open: dict[bytes, Intended] = field(default_factory=dict[bytes, Intended])
     _answers: dict[ContentKey, Answered] = field(default_factory=dict[ContentKey, Answered])
@@ -46,6 +48,7 @@ class Trace:
         match read_line(raw):
             case Intended() as line:
                 self._open[line.key] = line
+                self.worst = max(self.worst, _worst(line), key=lambda one: one.tokens)
             case Answered() as line:
                 self._end(line.key, line.paid)
                 self._answers[ContentKey(line.key.hex())] = line
@@ -59,8 +62,13 @@ class Trace:
         """What the calls drew, those that are open at their worst."""
         total = self._drawn
         for line in self._open.values():
-            total += Drawn(calls=1, tokens=line.tokens, usd=line.usd or Decimal(0))
+            total += _worst(line)
         return total
+
+    @property
+    def open(self) -> int:
+        """How many calls left and have not ended."""
+        return len(self._open)
 
     def untold(self, blobs: Path) -> Iterator[tuple[ContentKey, ModelReply, Paid]]:
         """Yield the answers whose end nobody told."""
@@ -82,6 +90,10 @@ class Trace:
     def _end(self, key: bytes, paid: Paid) -> None:
         self._open.pop(key, None)
         self._drawn += Drawn(calls=1, tokens=paid.tokens, usd=paid.usd or Decimal(0))
+
+
+def _worst(line: Intended) -> Drawn:
+    return Drawn(calls=1, tokens=line.tokens, usd=line.usd or Decimal(0))
 
 
 def is_written(segment: Path) -> bool:

@@ -2,13 +2,18 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import dask
+import distributed
 import pytest
 
 from corpus.questions import YesNo
@@ -112,3 +117,51 @@ def no_shared_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start workers that cannot see the run directory."""
     blind = "import rlm.units.desk\nrlm.units.desk._shares = lambda directory, token: False\n"
     monkeypatch.setitem(dask.config.config["distributed"]["worker"], "preload", [blind])
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, in processes of their own; nobody starts a dead one anew."""
+
+    engine: str
+    crew: list["subprocess.Popen[bytes]"]
+
+    def kill(self) -> None:
+        for process in self.crew:
+            process.kill()
+
+
+@contextmanager
+def joined(folder: Path, *preloads: str | None) -> Iterator[Cluster]:
+    """Start a cluster of as many workers as preloads: texts that a worker runs before it begins."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    dask_cli = [sys.executable, "-m", "dask"]
+    at = ["--host", "127.0.0.1", "--no-dashboard"]
+    command = [*dask_cli, "scheduler", "--port", str(port), *at]
+    crew: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as stack:
+        begin(stack, command, folder)
+        for preload in preloads:
+            more = [] if preload is None else ["--preload", preload]
+            command = [*dask_cli, "worker", f"tcp://127.0.0.1:{port}", "--no-nanny", *at, *more]
+            command += ["--nthreads", "1", "--memory-limit", "0", "--local-directory", str(folder)]
+            crew.append(begin(stack, command, folder))
+        wait_for_workers(port, len(preloads))
+        yield Cluster(engine=f"dask://127.0.0.1:{port}", crew=crew)
+
+
+def begin(stack: ExitStack, command: list[str], folder: Path) -> "subprocess.Popen[bytes]":
+    """Start a process that says nothing and is killed at the end."""
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, cwd=folder)
+    stack.enter_context(process)
+    stack.callback(process.kill)
+    return process
+
+
+def wait_for_workers(port: int, count: int) -> None:
+    """Wait until a scheduler is there and knows so many workers."""
+    made: Any = distributed
+    with made.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client:
+        client.wait_for_workers(count, timeout=30)

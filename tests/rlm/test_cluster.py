@@ -71,8 +71,9 @@ async def test_workers_that_are_killed_cost_no_answer(
     assert server.repeats <= cap
     assert server.fake.peak <= cap
     totals = outcome.receipts.totals
-    assert totals.calls + totals.failed == server.fake.requests
     assert totals.calls == 2_250
+    unknown = server.fake.requests - totals.calls - totals.failed
+    assert 0 <= unknown <= (cap // 2 if disk == "sent" else 0)  # those of two dead workers
     segments = len(list((tmp_path / "run" / "journal").glob("*.jsonl")))
     assert (segments == 1) == (disk == "sent")
 
