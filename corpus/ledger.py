@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal, Self, assert_never
+from typing import Any, Final, Literal, Self, assert_never, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
 from executors.errors import InternalError, RunDirError, ValidationError
+from executors.journal.json_lines import decode
 from executors.private import written_durably
 from executors.replies import JsonValue
 
@@ -218,7 +219,7 @@ class Ledger:
     @classmethod
     def load(cls, directory: Path) -> Self:
         """Read what `save` wrote; arrays are mapped, not read."""
-        texts = json.loads((directory / "ledger.json").read_text(encoding="utf-8"))
+        texts = cast("dict[str, Any]", decode((directory / "ledger.json").read_bytes()))
         codes: Codes = np.load(directory / "codes.npy", mmap_mode="r")
         found = cls(codes.shape[1], passes=codes.shape[0], labels=tuple(texts["labels"]))
         found._codes = codes

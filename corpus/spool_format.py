@@ -26,6 +26,7 @@ from corpus.records import Part, Record
 from corpus.sources.base import SourceInfo, SourceWarning
 from corpus.spool_sums import HINT, settle_files
 from executors.errors import RunDirError
+from executors.journal.json_lines import decode
 from executors.makers import maker
 from executors.private import written_durably
 
@@ -52,6 +53,7 @@ _HEAD_SIZE = _HEAD.size
 _packed, _unpacked = _HEAD.pack, _HEAD.unpack_from
 _part = maker(Part)
 _NOWHERE = 0xFFFFFFFF
+_BROKEN = (struct.error, UnicodeDecodeError)
 _VERSION = 1
 
 
@@ -90,17 +92,24 @@ def pack_all(ids: list[bytes], places: list[str | None], texts: list[bytes]) -> 
 
 
 def unpack(raw: bytes, id_: str | None, at: int = 0) -> Record:
-    """Return the record that begins at a place; `id_` replaces the one in the file."""
-    id_start = at + _HEAD.size
-    id_size, where_size, text_size = _HEAD.unpack_from(raw, at)
-    start = id_start + id_size
-    nowhere = where_size == _NOWHERE
-    end = start if nowhere else start + where_size
-    return Record(
-        id=raw[id_start:start].decode() if id_ is None else id_,
-        text=raw[end : end + text_size].decode(),
-        where=None if nowhere else raw[start:end].decode(),
-    )
+    """Return the record that begins at a place; `id_` replaces the one in the file.
+
+    Raises:
+        RunDirError: there is no record at that place; as the two functions below.
+    """
+    try:
+        id_start = at + _HEAD.size
+        id_size, where_size, text_size = _HEAD.unpack_from(raw, at)
+        start = id_start + id_size
+        nowhere = where_size == _NOWHERE
+        end = start if nowhere else start + where_size
+        return Record(
+            id=raw[id_start:start].decode() if id_ is None else id_,
+            text=raw[end : end + text_size].decode(),
+            where=None if nowhere else raw[start:end].decode(),
+        )
+    except _BROKEN as error:
+        raise _no_record() from error
 
 
 def unpack_parts(raw: bytes, ordinals: list[int], places: list[int]) -> list[Part]:
@@ -109,20 +118,30 @@ def unpack_parts(raw: bytes, ordinals: list[int], places: list[int]) -> list[Par
     What a scan does for each record it judges, so it makes nothing else on the way.
     """
     found: list[Part] = []
-    for ordinal, at in zip(ordinals, places, strict=True):
-        id_size, where_size, text_size = _unpacked(raw, at)
-        start = at + _HEAD_SIZE
-        end = start + id_size
-        begin = end if where_size == _NOWHERE else end + where_size
-        text = raw[begin : begin + text_size].decode()
-        found.append(_part(ordinal=ordinal, id=raw[start:end].decode(), text=text))
+    try:
+        for ordinal, at in zip(ordinals, places, strict=True):
+            id_size, where_size, text_size = _unpacked(raw, at)
+            start = at + _HEAD_SIZE
+            end = start + id_size
+            begin = end if where_size == _NOWHERE else end + where_size
+            text = raw[begin : begin + text_size].decode()
+            found.append(_part(ordinal=ordinal, id=raw[start:end].decode(), text=text))
+    except _BROKEN as error:
+        raise _no_record() from error
     return found
 
 
 def unpack_id(raw: bytes) -> str:
     """Return the id in the file."""
-    size = _HEAD.unpack_from(raw)[0]
-    return raw[_HEAD.size : _HEAD.size + size].decode()
+    try:
+        size = _HEAD.unpack_from(raw)[0]
+        return raw[_HEAD.size : _HEAD.size + size].decode()
+    except _BROKEN as error:
+        raise _no_record() from error
+
+
+def _no_record() -> RunDirError:
+    return RunDirError("the spool is damaged: records.bin holds what is no record", hint=HINT)
 
 
 def write_meta(directory: Path, meta: Meta) -> None:
@@ -148,7 +167,7 @@ def read_meta(directory: Path) -> Meta:
     """
     path = directory / "meta.json"
     try:
-        found = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        found = cast("dict[str, Any]", decode(path.read_bytes()))
         if found["version"] != _VERSION:
             raise RunDirError(
                 f"spool version {found['version']!r}, not {_VERSION}", where=str(directory)
@@ -162,6 +181,9 @@ def read_meta(directory: Path) -> Meta:
 
 
 def _meta_of(found: dict[str, Any]) -> Meta:
+    for name in ("records", "identical", "empty"):
+        if type(found[name]) is not int or found[name] < 0:
+            raise ValueError(f"{name} is {found[name]!r}, which is no count")
     info = cast("dict[str, Any]", found["info"])
     for name in ("text_columns", "said", "origins"):
         info[name] = tuple(info[name])

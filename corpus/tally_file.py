@@ -21,6 +21,7 @@ from corpus.ledger import Ledger
 from corpus.results import Ranking, Tally, assemble
 from corpus.spool import Spool
 from executors.errors import RunDirError
+from executors.journal.json_lines import decode
 from executors.private import written_durably
 
 __all__ = ["drop_result", "load_ranking", "load_result", "load_tally", "save_ranking", "save_tally"]
@@ -28,6 +29,10 @@ __all__ = ["drop_result", "load_ranking", "load_result", "load_tally", "save_ran
 _TALLY: Final = "tally.json"  # each is written last: without one of them there is no result
 _RANKING: Final = "ranking.json"
 _BATCH: Final = 1 << 16  # records at a time
+# What reading raises where a file is not what was written.
+_DAMAGED: Final = (
+    ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError, ValueError,
+)  # fmt: skip
 
 
 def save_tally(tally: Tally, directory: Path) -> None:
@@ -52,19 +57,22 @@ def load_tally(directory: Path, spool: Spool) -> Tally:
 
     Raises:
         FileNotFoundError: the directory holds no tally.
-        RunDirError: it is about other records than those of the spool.
+        RunDirError: it is about other records than those of the spool, or damaged.
     """
     directory = _settled(directory)
-    texts = _load_texts(directory / _TALLY, spool)
-    return assemble(
-        spool,
-        Ledger.load(directory),
-        np.load(directory / "final.npy"),
-        votes=texts["votes"],
-        judge=texts["judge"],
-        by_person={int(ordinal): who for ordinal, who in texts["by_person"].items()},
-        notes=tuple(texts["notes"]),
-    )
+    with _reading(directory):
+        texts = _load_texts(directory / _TALLY, spool)
+        ledger = Ledger.load(directory)
+        _require_size(ledger.size, spool)
+        return assemble(
+            spool,
+            ledger,
+            _load_array(directory / "final.npy", "u", spool),
+            votes=texts["votes"],
+            judge=texts["judge"],
+            by_person={int(ordinal): who for ordinal, who in texts["by_person"].items()},
+            notes=tuple(texts["notes"]),
+        )
 
 
 def load_ranking(directory: Path, spool: Spool) -> Ranking:
@@ -72,17 +80,18 @@ def load_ranking(directory: Path, spool: Spool) -> Ranking:
 
     Raises:
         FileNotFoundError: the directory holds no ranking.
-        RunDirError: it is about other records than those of the spool.
+        RunDirError: it is about other records than those of the spool, or damaged.
     """
     directory = _settled(directory)
-    texts = _load_texts(directory / _RANKING, spool)
-    return Ranking(
-        records=len(spool),
-        judge=texts["judge"],
-        notes=tuple(texts["notes"]),
-        spool=spool,
-        scores=np.load(directory / "scores.npy"),
-    )
+    with _reading(directory):
+        texts = _load_texts(directory / _RANKING, spool)
+        return Ranking(
+            records=len(spool),
+            judge=texts["judge"],
+            notes=tuple(texts["notes"]),
+            spool=spool,
+            scores=_load_array(directory / "scores.npy", "f", spool),
+        )
 
 
 def load_result(directory: Path, spool: Spool) -> Tally | Ranking | None:
@@ -121,13 +130,42 @@ def _save_array(path: Path, array: NDArray[Any]) -> None:
         np.save(file, array)
 
 
+@contextmanager
+def _reading(directory: Path) -> Generator[None]:
+    """Tell damage as such; who goes on with the run writes the result anew."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise RunDirError(
+            f"the result is damaged: {error}",
+            where=str(directory),
+            hint="go on with its run, which counts again what was judged: rlm resume RUN_DIR",
+        ) from error
+
+
+def _require_size(size: int, spool: Spool) -> None:
+    if size != len(spool):
+        raise ValueError(f"it is about {size} records, and the spool holds {len(spool)}")
+
+
+def _load_array(path: Path, kind: str, spool: Spool) -> NDArray[Any]:
+    """Return an array of one value a record, of a kind of numbers."""
+    array: NDArray[Any] = np.load(path)
+    if array.dtype.kind != kind or array.ndim != 1:
+        raise ValueError(f"{path.name} holds {array.dtype} in {array.ndim} dimensions")
+    _require_size(len(array), spool)
+    return array
+
+
 def _save_texts(path: Path, texts: Mapping[str, object]) -> None:
     with written_durably(path) as file:
         file.write(json.dumps(texts).encode("ascii"))
 
 
 def _load_texts(path: Path, spool: Spool) -> dict[str, Any]:
-    texts = cast("dict[str, Any]", json.loads(path.read_bytes()))
+    texts = cast("dict[str, Any]", decode(path.read_bytes()))
     if texts["of"] != _mark(spool):
         raise RunDirError(
             "the result is about other records than those that were read last",

@@ -165,7 +165,7 @@ class CountOptions:
     def recorded(self) -> tuple[dict[str, JsonValue], dict[str, str]]:
         """Return what a later session needs to go on: values by name, and what objects there were.
 
-        Labels are left out: those that were gathered stand in the run itself.
+        Of labels only that there were some: those that were gathered stand in the run itself.
         """
         values: dict[str, JsonValue] = {}
         objects: dict[str, str] = {}
@@ -175,6 +175,10 @@ class CountOptions:
                 values[name] = record_of(value)
             else:
                 objects[name] = _as_text(value)
+        if self.labels is not None:
+            objects["labels"] = _as_text(self.labels)
+        elif self.ask_labels is not None:
+            objects["labels"] = "a person who is asked"
         return values, objects
 
     @classmethod

@@ -24,6 +24,7 @@ from rlm.counting import CountOutcome
 from rlm.counts.run import CountRun
 from rlm.options import CountOptions, LabelsLike, Predicate
 from rlm.runs.home import named_run
+from rlm.runs.label_file import kept_labels
 from rlm.runs.manifest import Manifest, question_of
 from rlm.sync import sync_twin
 
@@ -116,6 +117,8 @@ def resumed(
     directory = named_run(run)
     manifest = Manifest.load(directory)
     changes = {name: value for name, value in given.items() if value is not None}
+    if "labels" not in changes and (labels := kept_labels(directory)):
+        changes["labels"] = labels
     _require(manifest, directory, changes)
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
     return question_of(manifest), _again(manifest, directory), options
@@ -124,6 +127,12 @@ def resumed(
 def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -> None:
     """Refuse to go on without what only the caller has."""
     for name, was in manifest.objects.items():
+        if name == "labels" and name not in given:  # they are kept once the records are read
+            raise ConfigError(
+                f"the run in {str(directory)!r} ended before it had kept its labels: {was}",
+                hint="give them again: resume(run, labels=…), or: "
+                "rlm count SOURCE QUESTION --run RUN_DIR --labels FILE",
+            )
         if name not in given:
             raise ConfigError(
                 f"the run in {str(directory)!r} was given an object as {name}: {was}",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from executors.errors import RunDirError
+from executors.journal.json_lines import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _events(log: Path) -> Iterator[dict[str, object]]:
     with log.open("rb") as lines:
         for raw in lines:
             try:
-                event: object = json.loads(raw)
+                event = decode(raw)
             except ValueError:  # the last line of a run that was killed is cut anywhere
                 continue
             if isinstance(event, dict):

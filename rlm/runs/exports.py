@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
+from executors.journal.json_lines import decode
 from rlm.runs.home import write_atomically
 
 __all__ = ["exports_of", "note_export"]
@@ -26,7 +27,7 @@ def note_export(directory: Path, path: Path) -> None:
 def exports_of(directory: Path) -> tuple[Path, ...]:
     """Return the files, as far as they were noted."""
     try:
-        noted: object = json.loads((directory / _FILE).read_bytes())
+        noted = decode((directory / _FILE).read_bytes())
     except (OSError, ValueError):
         return ()
     listed = cast("list[object]", noted) if isinstance(noted, list) else []

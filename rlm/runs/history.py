@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final, cast
 
-import orjson
 from pydantic import TypeAdapter
 
 import corpus.events
@@ -19,6 +17,7 @@ import executors.events
 import rlm.events
 from executors.events import Event
 from executors.ids import NodeId
+from executors.journal.json_lines import decode
 
 __all__ = ["Unknown", "cut_torn_tail", "read_event", "read_events"]
 
@@ -74,11 +73,7 @@ def read_event(line: bytes) -> Event:
 
 def _fields(line: bytes) -> dict[str, object]:
     """Return the fields of a line; ValueError where it is no JSON object."""
-    document: object
-    try:
-        document = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        document = json.loads(line)  # lone halves of characters, which only this one reads
+    document = decode(line)
     if not isinstance(document, dict):
         raise ValueError("no object")  # noqa: TRY004 - as for any line that is none
     return cast("dict[str, object]", document)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from executors.errors import ConfigError, OutputError, RunDirError
+from executors.journal.json_lines import decode
 from executors.journal.lock import RunLock, lock_holder
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import data_home
@@ -30,6 +30,7 @@ __all__ = [
     "outdated",
     "read_entry",
     "size_of",
+    "sweep_deleted",
 ]
 
 KEEP_DAYS: Final = "RLM_KEEP_RUNS_DAYS"
@@ -173,6 +174,12 @@ def delete_run(directory: Path) -> bool:
     return True
 
 
+def sweep_deleted(home: Path | None = None) -> None:
+    """Delete what is left of runs whose deleting was cut short."""
+    for path in (home or data_home()).glob(f"{_DELETED}*"):
+        shutil.rmtree(path, ignore_errors=True)  # a link is left as it is
+
+
 def kept_days() -> int | None:
     """Return for how many days the user keeps runs that ended; None for ever.
 
@@ -199,6 +206,7 @@ def expire_runs(now: datetime, days: int | None, home: Path | None = None) -> li
     """
     if days is None:
         return []
+    sweep_deleted(home)
     ended = [
         entry
         for entry in list_runs(home)
@@ -245,7 +253,7 @@ def _state(directory: Path, manifest: Manifest) -> RunState:
 def _spent(directory: Path) -> tuple[int | None, Decimal | None]:
     """Return calls and USD of a receipt; None where there is none."""
     try:
-        receipt: object = json.loads((directory / "receipt.json").read_bytes())
+        receipt = decode((directory / "receipt.json").read_bytes())
     except (OSError, ValueError):
         return None, None
     totals = cast("dict[str, object]", receipt).get("totals") if isinstance(receipt, dict) else None

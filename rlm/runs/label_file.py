@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from executors.errors import RunDirError
+from executors.journal.json_lines import decode
 from rlm.labels import Label
 from rlm.runs.home import write_atomically
 
@@ -23,8 +25,30 @@ def keep_labels(directory: Path, labels: Sequence[Label]) -> None:
 
 
 def kept_labels(directory: Path) -> tuple[Label, ...]:
-    """Return those of an earlier session; none where there were none."""
+    """Return those of an earlier session; none where there were none.
+
+    Raises:
+        RunDirError: the file cannot be read.
+    """
     path = directory / _LABELS
-    if not path.exists():
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
         return ()
-    return tuple(Label(**row) for row in json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from error
+    from pydantic import TypeAdapter  # heavy, and only a session that goes on needs it
+
+    try:
+        return TypeAdapter(tuple[Label, ...]).validate_python(decode(raw))
+    except ValueError as error:
+        raise _damaged(path, "it is damaged") from error
+
+
+def _damaged(path: Path, why: str) -> RunDirError:
+    return RunDirError(
+        f"the labels of the run cannot be read: {why}",
+        where=str(path),
+        hint="give them again: resume(run, labels=…), or: "
+        "rlm count SOURCE QUESTION --run RUN_DIR --labels FILE",
+    )

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from executors.clock import Clock
-from executors.errors import DiskFault, RlmError
+from executors.errors import DiskFault, RlmError, RunDirError
 from executors.events import CallFailed, CallFinished, Event, Warned
 from executors.ids import ContentKey, NodeId, RunId
 from executors.journal.answers import answers
@@ -54,9 +54,16 @@ class RunLog:
         self._told: Counter[str] = Counter()
         """How often answers and losses of calls were told, by key."""
         path = directory / "events.jsonl"
-        if path.exists():
-            self._remember(path)
-        self.emit = EventLog(path, self._fold, guest=on_event)
+        try:
+            if path.exists():
+                self._remember(path)
+            self.emit = EventLog(path, self._fold, guest=on_event)
+        except OSError as error:
+            raise RunDirError(
+                f"the events of the run cannot be read and written: {error.strerror or error}",
+                where=str(path),
+                hint="make room, or name a run directory that you may read and write",
+            ) from error
 
     def __enter__(self) -> Self:
         return self

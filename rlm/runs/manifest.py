@@ -151,7 +151,8 @@ class Manifest(BaseModel):
     @property
     def foreign(self) -> bool:
         """Whether it was made on another account or machine."""
-        return not hmac.compare_digest(self.mark, mark_of(RunId(self.run)))
+        mark = mark_of(RunId(self.run)).encode("ascii")
+        return not hmac.compare_digest(self.mark.encode("utf-8"), mark)
 
 
 def same_judging(

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from executors.errors import SourceError
+from executors.errors import RunDirError, SourceError
 
 __all__ = ["NEXT", "SPOOL", "erase_ids", "settle_spool", "swap_spool"]
 
@@ -19,8 +19,22 @@ _OLD: Final = "spool.old"
 
 
 def settle_spool(directory: Path) -> None:
-    """End what a killed session left half done: a spool that was about to take another's place."""
-    spool, new, old = (directory / name for name in (SPOOL, NEXT, _OLD))
+    """End what a killed session left half done: a spool that was about to take another's place.
+
+    Raises:
+        RunDirError: it cannot be moved or deleted.
+    """
+    try:
+        _settle(*(directory / name for name in (SPOOL, NEXT, _OLD)))
+    except OSError as error:
+        raise RunDirError(
+            f"the spool of the run cannot be settled: {error.strerror or error}",
+            where=str(error.filename or directory / SPOOL),
+            hint="name a run directory that you may write to, whose spool is a folder and no link",
+        ) from error
+
+
+def _settle(spool: Path, new: Path, old: Path) -> None:
     if not spool.exists():
         for candidate in (new, old):
             if (candidate / "meta.json").exists():

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from executors.ids import ContentKey
 from executors.journal.blobs import read_blob
+from executors.journal.json_lines import decode
 from executors.journal.lines import Answered, Unanswered, Voided, read_line
 from executors.journal.reading import segment_files, whole_lines
 from executors.private import written_durably
@@ -90,7 +91,7 @@ def rewrite_log(path: Path, tells: Callable[[str], bool], *, last: bytes) -> int
 
 def _left(line: bytes, tells: Callable[[str], bool]) -> bytes:
     try:
-        fields: object = json.loads(line)
+        fields = decode(line)
     except ValueError:  # nobody can read it, so nobody needs it
         return b""
     if not isinstance(fields, dict):

@@ -173,9 +173,10 @@ async def test_a_run_of_another_machine_is_asked_for_its_model(tmp_path: Path) -
     await count("fire?", corpus(8), terms=("fire",), run=run)
     manifest = Manifest.load(run)
     options = {**manifest.options, "model": "openai+http://127.0.0.1:9/v1:x", "terms": []}
-    manifest.model_copy(update={"mark": "0" * 32, "options": options}).save(run)
-    with pytest.raises(ConfigError, match="made elsewhere"):
-        await resume(run)
+    for mark in ("0" * 32, "é" * 16):
+        manifest.model_copy(update={"mark": mark, "options": options}).save(run)
+        with pytest.raises(ConfigError, match="made elsewhere"):
+            await resume(run)
     model = judge()
     assert isinstance(await resume(run, model=model), Completed)
     assert model.calls == 2
@@ -234,3 +235,34 @@ async def test_each_verdict_in_the_journal_names_the_calls_about_its_window(
     named = {line.call for line in lines if isinstance(line, Noted)}
     assert len(answered) == 3  # two windows, one of them asked twice
     assert named == answered
+
+
+async def test_a_run_goes_on_with_the_labels_that_it_was_given(tmp_path: Path) -> None:
+    """Also where one of them is the one that means yes, and where the records are read again."""
+    source = tmp_path / "c.csv"
+    lines = "".join(f"{id_},{text}\n" for id_, text in corpus(60))
+    source.write_text(f"id,text\n{lines}", encoding="utf-8")
+    run, labels = tmp_path / "run", {"r0": "cold", "r1": "hot", "r2": "cold"}
+    first = await count("fire?", source, model=judge(), run=run, labels=labels, positive="hot")
+    found = list(tally_of(first).matched_ids)
+    assert found[:2] == ["r1", "r7"]
+    again = await resume(run, model=judge())
+    assert (rows(again), tally_of(again).labelled) == (rows(first), 3)
+    (run / "spool" / "meta.json").unlink()
+    third = await resume(run, model=judge())
+    assert rows(third) == rows(first)
+
+
+async def test_a_run_that_was_killed_before_it_kept_its_labels_asks_for_them(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "c.csv"
+    source.write_text("id,text\na,fire\nb,calm\n", encoding="utf-8")
+    run = tmp_path / "run"
+    await count("fire?", source, model=judge(), run=run, labels={"b": "yes"})
+    (run / "spool" / "meta.json").unlink()
+    (run / "labels.json").unlink()
+    with pytest.raises(ConfigError, match=r"(?s)before it had kept its labels.*--labels FILE"):
+        await resume(run, model=judge())
+    outcome = await resume(run, model=judge(), labels={"b": "yes"})
+    assert list(tally_of(outcome).matched_ids) == ["a", "b"]
