@@ -86,7 +86,7 @@ def prune(
     Without --yes it says what would go, and deletes where a person at a terminal says so. To have
     old runs go by themselves, set RLM_KEEP_RUNS_DAYS.
     """
-    from rlm.runs.keeping import delete_run, list_runs, outdated
+    from rlm.runs.keeping import delete_run, list_runs, outdated, sweep_deleted
 
     if older_than is None and keep is None:
         raise UsageError(
@@ -95,6 +95,8 @@ def prune(
     age = None if older_than is None else _age(older_than)
     entries = outdated(list_runs(), datetime.now(UTC), older_than=age, keep=keep)
     gone = yes or (not json_ and _agreed(entries))
+    if gone:
+        sweep_deleted()
     deleted = [entry for entry in entries if gone and delete_run(entry.directory)]
     if json_:
         print_json({"deleted": gone, "runs": [_data(e) for e in (deleted if gone else entries)]})

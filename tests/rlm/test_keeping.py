@@ -215,6 +215,25 @@ async def test_links_of_a_run_are_deleted_and_not_what_they_name(tmp_path: Path)
     assert (tmp_path / "locked").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.anyio
+async def test_what_a_deleting_left_that_was_cut_short_goes_with_the_next(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(_path: Path) -> None:
+        raise KeyboardInterrupt
+
+    run = aged(await made(), 40)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", dying)
+        with pytest.raises(KeyboardInterrupt):
+            delete_run(run)
+    assert not run.exists()
+    assert list_runs() == []
+    assert len(list(home.iterdir())) == 1
+    assert main(["runs", "prune", "--keep", "0", "--yes"]) == 0
+    assert list(home.iterdir()) == []
+
+
 # ---------------------------------------------------------------- retention
 
 
