@@ -173,6 +173,8 @@ async def test_a_record_says_which_session_and_which_call_judged_it(tmp_path: Pa
     await count("fire?", grown, model=judge(), run=run)
     by_session = {id_: [look.session for look in looks(run, id_)] for id_ in ("r0", "r39", "new")}
     assert by_session == {"r0": [1, 2], "r39": [1, 2], "new": [3, 3]}
+    named = [note.segment for note in Manifest.load(run).sessions]
+    assert [look.segment for look in looks(run, "r0")] == named[:2]
     first = looks(run, "r0")[0]
     assert (first.state, first.holds, first.pass_index) == ("matched", True, 0)
     keys = {json.loads(line).get("key") for line in (run / "events.jsonl").read_text().splitlines()}
