@@ -31,6 +31,9 @@ _SETTINGS: Final = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.profile.enabled": False,
+    # dask opens a port for pages whether anybody wants them or not: it has none to show.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     "distributed.admin.tick.interval": "500ms",
 }
 
@@ -120,7 +123,8 @@ async def _local(distributed: Any, place: Local) -> AsyncGenerator[Client]:  # n
             processes=True,
             host="127.0.0.1",
             security=distributed.Security.temporary(),
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             memory_limit=0,
             local_directory=scratch,
             silence_logs=logging.CRITICAL,
