@@ -7,6 +7,7 @@ import weakref
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, cast
@@ -25,6 +26,7 @@ from corpus.spool_ids import OnDuplicate
 from corpus.spool_sums import HINT, check_sums
 from corpus.spool_writer import SpoolWriter
 from executors.errors import RunDirError, SourceError
+from executors.threads import to_its_end
 
 __all__ = ["OnDuplicate", "Spool", "build_spool"]
 
@@ -63,7 +65,8 @@ async def build_spool(
     tell = on_progress or _untold
     try:
         await _fill(writer, source, tell)
-        await to_thread.run_sync(writer.finish, source.info, source.warnings, on_duplicate)
+        finish = partial(writer.finish, source.info, source.warnings, on_duplicate)
+        await to_its_end(finish)
     except BaseException:
         # Bounded, since a full or vanished disk may not answer; what is left is written over.
         with move_on_after(_CLEAN_UP_SECONDS, shield=True):
@@ -90,10 +93,10 @@ async def _fill(writer: SpoolWriter, source: Source, tell: Callable[[int], None]
         while more:
             if source.in_loop:
                 batch = _slice_of(records)
-                await to_thread.run_sync(writer.add, batch)
+                await to_its_end(partial(writer.add, batch))
                 more = bool(batch)
             else:
-                more = await to_thread.run_sync(writer.take, records, _SLICE)
+                more = await to_its_end(partial(writer.take, records, _SLICE))
             tell(writer.records)
     finally:
         _close(records)
@@ -120,11 +123,11 @@ async def _fill_from_async(
         batch.append(record)
         characters += len(record.text)
         if len(batch) == _SLICE or characters >= _SLICE_CHARACTERS:
-            await to_thread.run_sync(writer.add, batch)
+            await to_its_end(partial(writer.add, batch))
             tell(writer.records)
             batch.clear()
             characters = 0
-    await to_thread.run_sync(writer.add, batch)
+    await to_its_end(partial(writer.add, batch))
     tell(writer.records)
 
 

@@ -29,6 +29,7 @@ from executors.gate.allowance import CapsAllowance
 from executors.ids import ContentKey, child_of
 from executors.models.base import Model
 from executors.models.prices import price_list
+from executors.threads import to_its_end
 from executors.tokens import estimate
 from rlm.corpora import Corpus, open_corpus
 from rlm.events import NodeFinished, NodeStarted
@@ -144,7 +145,7 @@ class Rehearsal:
         calls = self._calls(place)
         judge = plan.judge(calls, self._criterion, options, _JUDGE, self._emit)
         cut = cut_for(options, plan, judge.info)
-        script = await anyio.to_thread.run_sync(self._script, place, spool, judge, cut)
+        script = await to_its_end(partial(self._script, place, spool, judge, cut))
         reader = _Reader(spool, judge, calls, plan.model, cut)
         loads = [await reader.load(script, n) for n in range(len(script.agenda.passes))]
         load = total(loads)
@@ -250,7 +251,7 @@ class _Reader:
         found: list[Load] = []
         for block in script.agenda.blocks(pass_index, items=self._cut.items):
             read = partial(self._block, block, script.done[pass_index])
-            found.append(await anyio.to_thread.run_sync(read))
+            found.append(await to_its_end(read))
         return total(found)
 
     def _block(self, block: Block, done: NDArray[np.bool_]) -> Load:

@@ -135,7 +135,7 @@ def _begun(directory: Path) -> bool:
 
 @asynccontextmanager
 async def _temporary() -> AsyncGenerator[Path]:
-    made = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "rlm-dry-run-"))
+    made = Path(tempfile.mkdtemp(prefix="rlm-dry-run-"))
     try:
         yield made
     finally:

@@ -1,14 +1,17 @@
 """Pass 0: a source is read once; ids, blanks and repeats are known from then on."""
 
+import asyncio
 import json
 import stat
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import numpy as np
 import pytest
 from anyio import lowlevel
@@ -180,6 +183,30 @@ async def test_a_cancelled_build_stops_and_leaves_no_file(tmp_path: Path) -> Non
     with scope:
         await build_spool(open_source(stream), tmp_path / "spool")
     assert scope.cancelled_caught
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+async def test_a_build_that_ctrl_c_cancels_waits_for_its_reader(tmp_path: Path) -> None:
+    """It cancels by asyncio, in the middle of a slice: the reader is at work in its thread."""
+    reading = threading.Event()
+
+    class Slow:
+        in_loop = False
+        info = open_source(["text"]).info
+        warnings = open_source(["text"]).warnings
+
+        def records(self) -> Iterator[Record]:
+            for number in range(9_000):
+                reading.set()
+                time.sleep(0.0002)
+                yield Record(id=str(number), text=f"text {number}")
+
+    source = Slow()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(build_spool(source, tmp_path / "spool"))
+        await anyio.to_thread.run_sync(reading.wait)
+        task.cancel()
+    assert task.cancelled()
     assert list((tmp_path / "spool").iterdir()) == []
 
 
