@@ -6,14 +6,13 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import dask
-import distributed
 import pytest
 
 from corpus.questions import YesNo
@@ -38,6 +37,8 @@ class Server:
 
     fake: FakeServer = field(default_factory=FakeServer)
     asked: Counter[bytes] = field(default_factory=Counter[bytes])
+    busy: list[int] = field(default_factory=list[int])
+    """How many requests were in progress when each came."""
     at: dict[int, Callable[[], object]] = field(default_factory=dict[int, Callable[[], object]])
 
     @property
@@ -51,13 +52,14 @@ class Server:
 
 
 @contextmanager
-def judging(*, latency: float = 0.0) -> Iterator[Server]:
+def judging(*, latency: float = 0.0) -> Generator[Server]:
     """Serve a judge on loopback."""
     judge = judge_server(lambda text: "fire" in text)
     server = Server()
 
     def answer(request: Received) -> Act:
         server.asked[request.body] += 1
+        server.busy.append(server.fake.in_progress)
         act = server.at.pop(request.index, None)
         if act is not None:
             act()
@@ -116,7 +118,8 @@ def paid_twice(run: Path) -> int:
 def no_shared_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start workers that cannot see the run directory."""
     blind = "import rlm.units.desk\nrlm.units.desk._shares = lambda directory, token: False\n"
-    monkeypatch.setitem(dask.config.config["distributed"]["worker"], "preload", [blind])
+    settings: dict[str, Any] = import_module("dask.config").config
+    monkeypatch.setitem(settings["distributed"]["worker"], "preload", [blind])
 
 
 @dataclass
@@ -132,12 +135,12 @@ class Cluster:
 
 
 @contextmanager
-def joined(folder: Path, *preloads: str | None) -> Iterator[Cluster]:
+def joined(folder: Path, *preloads: str | None) -> Generator[Cluster]:
     """Start a cluster of as many workers as preloads: texts that a worker runs before it begins."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     dask_cli = [sys.executable, "-m", "dask"]
-    at = ["--host", "127.0.0.1", "--no-dashboard"]
+    at = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
     command = [*dask_cli, "scheduler", "--port", str(port), *at]
     crew: list[subprocess.Popen[bytes]] = []
     with ExitStack() as stack:
@@ -162,6 +165,6 @@ def begin(stack: ExitStack, command: list[str], folder: Path) -> "subprocess.Pop
 
 def wait_for_workers(port: int, count: int) -> None:
     """Wait until a scheduler is there and knows so many workers."""
-    made: Any = distributed
-    with made.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client:
+    distributed: Any = import_module("distributed")
+    with distributed.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client:
         client.wait_for_workers(count, timeout=30)

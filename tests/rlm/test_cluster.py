@@ -11,6 +11,7 @@ pytest.importorskip("distributed")
 from corpus.results import Tally
 from executors.engine.stop import Stop
 from rlm.outcome import Incomplete
+from rlm.runs.manifest import Manifest
 from tests.rlm.clusters import (
     Server,
     counted,
@@ -41,16 +42,22 @@ def server() -> Iterator[Server]:
         yield serving
 
 
-async def test_a_cluster_counts_what_one_process_counts(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("crew", [2, pytest.param(8, marks=pytest.mark.case("S43"))])
+async def test_a_cluster_counts_what_one_process_counts(
+    crew: int, server: Server, tmp_path: Path
+) -> None:
+    """Eight processes write into one run directory, each its own segment."""
     corpus = records(4_500)
     here = await counted(corpus, options(server, tmp_path / "here"))
     asked = Counter(server.asked)
     server.asked.clear()
-    chosen = options(server, tmp_path / "there", engine="dask:2", concurrency=8)
+    chosen = options(server, tmp_path / "there", engine=f"dask:{crew}", concurrency=8)
     there = await counted(corpus, chosen)
     assert list(tally(there).matched_ids) == list(tally(here).matched_ids)
     assert server.asked == asked
     assert there.receipts.totals == here.receipts.totals
+    roots = {Manifest.load(tmp_path / name).content_root for name in ("here", "there")}
+    assert len(roots) == 1
     assert there.receipts.content_root == here.receipts.content_root
 
 
@@ -76,6 +83,17 @@ async def test_workers_that_are_killed_cost_no_answer(
     assert 0 <= unknown <= (cap // 2 if disk == "sent" else 0)  # those of two dead workers
     segments = len(list((tmp_path / "run" / "journal").glob("*.jsonl")))
     assert (segments == 1) == (disk == "sent")
+
+
+@pytest.mark.case("S24")
+async def test_slots_of_a_killed_worker_come_back(server: Server, tmp_path: Path) -> None:
+    """It held 8 of 16; the others have all of them soon, and at no time more."""
+    server.at = {300: kill_a_worker}
+    chosen = options(server, tmp_path / "run", engine="dask:2", concurrency=16)
+    assert tally(await counted(records(12_000), chosen)).count == 1_715
+    assert max(server.busy[100:300]) == 16
+    assert max(server.busy[-1_000:]) == 16
+    assert server.fake.peak == 16
 
 
 @pytest.mark.case("S56")
