@@ -4,6 +4,7 @@ Layout:
 
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
 - `private`: files that their owner alone may read
+- `threads`: work in a thread that nobody walks away from
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
