@@ -28,7 +28,7 @@ from rlm.runs.label_file import kept_labels
 from rlm.runs.manifest import Manifest, question_of
 from rlm.sync import sync_twin
 
-__all__ = ["resume", "resume_sync", "resumed"]
+__all__ = ["keeps_key", "resume", "resume_sync", "resumed"]
 
 
 _BOUNDING: Final = frozenset({"caps", "engine", "limits", "prices", "replay"})
@@ -119,9 +119,22 @@ def resumed(
     changes = {name: value for name, value in given.items() if value is not None}
     if "labels" not in changes and (labels := kept_labels(directory)):
         changes["labels"] = labels
+    if not keeps_key(manifest.options, changes):
+        changes.setdefault("key_env", None)
     _require(manifest, directory, changes)
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
     return question_of(manifest), _again(manifest, directory), options
+
+
+def keeps_key(record: Mapping[str, object], changes: Mapping[str, object]) -> bool:
+    """Whether the key of a run may go where its model now is: to the same server alone."""
+    was, now = record.get("model"), changes.get("model")
+    return now is None or _server(was) == _server(now)
+
+
+def _server(model: object) -> str | None:
+    """Return a spec without the name of its model; None of what is no spec."""
+    return model.rpartition(":")[0] if isinstance(model, str) else None
 
 
 def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Final, get_args
 
@@ -37,8 +36,6 @@ Examples:
   rlm count tickets.csv "is the writer angry?" --model openai:gpt-4.1-mini --max-usd 2
 """
 
-_DEFAULT_CALLS, _DEFAULT_TOKENS, _DEFAULT_USD, _DEFAULT_SECONDS = 100_000, 200_000_000, 10.0, 86_400
-
 
 def count(
     source: Annotated[
@@ -64,9 +61,13 @@ def count(
         str | None, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
     ] = None,
     on_duplicate: Annotated[
-        str,
-        typer.Option("--on-duplicate", metavar="HOW", help="Repeated ids: refuse or suffix."),
-    ] = "refuse",
+        str | None,
+        typer.Option(
+            "--on-duplicate",
+            metavar="HOW",
+            help="Repeated ids: refuse or suffix.  [default: refuse]",
+        ),
+    ] = None,
     on_bad: Annotated[
         str,
         typer.Option("--on-bad", metavar="HOW", help="Rows that are no record: refuse or skip."),
@@ -99,17 +100,26 @@ def count(
         bool, typer.Option("--quotes", help="Ask for a quote, which code looks up in the record.")
     ] = False,
     passes: Annotated[
-        int, typer.Option("--passes", metavar="N", help="How often each record is judged.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            "--passes", metavar="N", help="How often each record is judged.  [default: 2]"
+        ),
+    ] = None,
     votes: Annotated[
-        str, typer.Option("--votes", metavar="HOW", help="any, majority or all of the passes.")
-    ] = "any",
+        str | None,
+        typer.Option(
+            "--votes", metavar="HOW", help="any, majority or all of the passes.  [default: any]"
+        ),
+    ] = None,
     window: Annotated[
         int | None, typer.Option("--window", metavar="N", help="Records a call; 8 for chat.")
     ] = None,
     window_tokens: Annotated[
-        int, typer.Option("--window-tokens", metavar="N", help="Estimated tokens a call shows.")
-    ] = 6_000,
+        int | None,
+        typer.Option(
+            "--window-tokens", metavar="N", help="Estimated tokens a call shows.  [default: 6000]"
+        ),
+    ] = None,
     # labels
     labels: Annotated[
         str | None,
@@ -134,8 +144,11 @@ def count(
         str | None, typer.Option("--encoder", metavar="NAME", help="Encoder; see `rlm models`.")
     ] = None,
     words: Annotated[
-        int, typer.Option("--words", metavar="N", help="Words of each record the encoder reads.")
-    ] = 60,
+        int | None,
+        typer.Option(
+            "--words", metavar="N", help="Words of each record the encoder reads.  [default: 60]"
+        ),
+    ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Keep no embeddings for later questions.")
     ] = False,
@@ -146,27 +159,41 @@ def count(
     rpm: Rpm = None,
     tpm: Tpm = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
-    ] = 16,
+        int | None,
+        typer.Option("--concurrency", metavar="N", help="Calls in flight.  [default: 16]"),
+    ] = None,
     engine: Engine = None,
     # bounds
     max_calls: Annotated[
-        int, typer.Option("--max-calls", metavar="N", help="Bound of the run: calls.")
-    ] = _DEFAULT_CALLS,
+        int | None,
+        typer.Option(
+            "--max-calls", metavar="N", help="Bound of the run: calls.  [default: 100000]"
+        ),
+    ] = None,
     max_tokens: Annotated[
-        int, typer.Option("--max-tokens", metavar="N", help="Bound of the run: tokens.")
-    ] = _DEFAULT_TOKENS,
+        int | None,
+        typer.Option(
+            "--max-tokens", metavar="N", help="Bound of the run: tokens.  [default: 200000000]"
+        ),
+    ] = None,
     max_usd: Annotated[
-        float, typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.")
-    ] = _DEFAULT_USD,
+        float | None,
+        typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.  [default: 10]"),
+    ] = None,
     max_seconds: Annotated[
-        float, typer.Option("--max-seconds", metavar="S", help="Bound of the run: seconds.")
-    ] = _DEFAULT_SECONDS,
+        float | None,
+        typer.Option(
+            "--max-seconds", metavar="S", help="Bound of the run: seconds.  [default: 86400]"
+        ),
+    ] = None,
     # output
     run: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="DIR", help="Directory of this run, which goes on; a new one."
+            "--run",
+            metavar="DIR",
+            help="Directory of the run. One that is there goes on, with its model, price and "
+            "bounds where none are named; without it a new one is made.",
         ),
     ] = None,
     replay: Annotated[
@@ -228,40 +255,43 @@ def count(
 
     from corpus.judges.base import JudgeKind
     from corpus.ledger import VOTES
-    from executors.gate.allowance import Caps
+    from rlm.cli.going_on import bounded, options_over
     from rlm.cli.run import run_count
-    from rlm.options import LOCAL, CountOptions
     from rlm.outputs import check_target
 
     target = check_target(out, source=source, labels=labels) if out is not None else None
-    options = CountOptions(
-        model=model,
-        key_env=key_env,
-        judge=choose(judge, get_args(JudgeKind), option="--judge") if judge else None,
-        encoder=encoder_spec(encoder),
-        words=words,
-        labels=known,
-        positive=positive,
-        ask_labels=asker,
-        description=description,
-        terms=term_list,
-        passes=passes,
-        votes=choose(votes, VOTES, option="--votes"),
-        window=window,
-        window_tokens=window_tokens,
-        concurrency=concurrency,
-        engine=engine or LOCAL,
-        quotes=quotes,
-        caps=Caps(
-            calls=max_calls, tokens=max_tokens, usd=Decimal(str(max_usd)), seconds=max_seconds
-        ),
-        prices=price_of(price),
-        limits=limits_of(rpm, tpm),
-        on_duplicate=choose(on_duplicate, ("refuse", "suffix"), option="--on-duplicate"),
-        run=run,
-        replay=replay,
-        cache=not no_cache,
+    options = options_over(
+        run,
+        {
+            "model": model,
+            "key_env": key_env,
+            "judge": choose(judge, get_args(JudgeKind), option="--judge") if judge else None,
+            "encoder": encoder_spec(encoder),
+            "words": words,
+            "labels": known,
+            "positive": positive,
+            "ask_labels": asker,
+            "description": description,
+            "terms": term_list or None,
+            "passes": passes,
+            "votes": choose(votes, VOTES, option="--votes") if votes is not None else None,
+            "window": window,
+            "window_tokens": window_tokens,
+            "concurrency": concurrency,
+            "engine": engine,
+            "quotes": quotes or None,
+            "prices": price_of(price),
+            "limits": limits_of(rpm, tpm),
+            "on_duplicate": (
+                choose(on_duplicate, ("refuse", "suffix"), option="--on-duplicate")
+                if on_duplicate is not None
+                else None
+            ),
+            "replay": replay,
+            "cache": False if no_cache else None,
+        },
     )
+    options = bounded(options, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     if dry_run:
         from rlm.cli.dry_run import run_dry
 

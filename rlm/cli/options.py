@@ -77,11 +77,19 @@ PriceText = Annotated[
 ]
 Rpm = Annotated[
     float | None,
-    typer.Option("--rpm", metavar="N", help="Calls a minute that the server allows; found out."),
+    typer.Option(
+        "--rpm",
+        metavar="N",
+        help="Calls a minute that the server allows; else its refusals tell.",
+    ),
 ]
 Tpm = Annotated[
     float | None,
-    typer.Option("--tpm", metavar="N", help="Tokens a minute that the server allows; found out."),
+    typer.Option(
+        "--tpm",
+        metavar="N",
+        help="Tokens a minute that the server allows; else its refusals tell.",
+    ),
 ]
 
 # What a template leaves behind when a value of it was not given.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -25,9 +23,6 @@ from rlm.cli.options import (
     refuse_dry,
     require_given,
 )
-
-if TYPE_CHECKING:
-    from executors.gate.allowance import Caps
 
 __all__ = ["resume"]
 
@@ -78,6 +73,7 @@ def resume(
     require_given(model=model, key_env=key_env, price=price, engine=engine)
     # Numbers and manifests load where a run is opened; --help has no use for them.
     from corpus.ledger import VOTES
+    from rlm.cli.going_on import bounded
     from rlm.cli.run import run_count
     from rlm.outputs import check_target
     from rlm.resuming import resumed
@@ -98,27 +94,9 @@ def resume(
             "limits": limits_of(rpm, tpm),
         },
     )
-    caps = _caps(options.caps, max_calls, max_tokens, max_usd, max_seconds)
-    options = replace(options, caps=caps)
+    options = bounded(options, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     if dry_run:
         from rlm.cli.dry_run import run_dry
 
         return run_dry(question, corpus, options, as_json=json_)
     return run_count(question, corpus, options, target, as_json=json_)
-
-
-def _caps(
-    caps: Caps,
-    calls: int | None,
-    tokens: int | None,
-    usd: float | None,
-    seconds: float | None,
-) -> Caps:
-    """Return the bounds of the run with those that were given anew."""
-    return replace(
-        caps,
-        calls=caps.calls if calls is None else calls,
-        tokens=caps.tokens if tokens is None else tokens,
-        usd=caps.usd if usd is None else Decimal(str(usd)),
-        seconds=caps.seconds if seconds is None else seconds,
-    )

@@ -1,0 +1,122 @@
+"""What a run that is named again holds on to, and what it lets go."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rlm
+from rlm.cli import main
+from rlm.testing import Act, FakeServer, Received, judge_server
+
+Q = "is it a refund?"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    _write("a.csv", 40)
+    _write("b.csv", 48)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer(judge_server(lambda text: "money" in text)) as found:
+        yield found
+
+
+def _write(name: str, rows: int) -> None:
+    with Path(name).open("w", encoding="utf-8", newline="") as file:
+        sheet = csv.writer(file)
+        sheet.writerow(["id", "text"])
+        sheet.writerows([n, f"I want my money back, {n}"] for n in range(rows))
+
+
+def _begin(server: FakeServer) -> None:
+    named = ["--model", f"openai+{server.base_url}:m", "--price", "1,2", "--max-calls", "12"]
+    assert main(["count", "a.csv", Q, *named, "--passes", "1", "--run", "r"]) == 0
+
+
+def test_a_count_into_a_run_keeps_its_model_price_passes_and_bounds(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else the encoder would rank what a model judged, and no bound of USD would bind."""
+    _begin(server)
+    capsys.readouterr()
+    assert main(["count", "b.csv", Q, "--run", "r"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("48 of 48 records match")
+    assert "judge: chat openai:m, 1 pass\n" in out
+    assert "unknown price" not in out
+    assert "bounds: 12 calls, " in err
+
+
+def test_what_a_count_names_holds_against_its_run(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(server)
+    assert main(["count", "b.csv", Q, "--run", "r", "--max-calls", "99", "--passes", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert "judge: chat openai:m, 2 passes" in out
+    assert "bounds: 99 calls, " in err
+    assert main(["count", "b.csv", Q, "--run", "r", "--terms", "money"]) == 0
+    assert "judge: rule any of money" in capsys.readouterr().out
+
+
+def test_another_model_has_no_price_of_the_one_before(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(server)
+    capsys.readouterr()
+    assert main(["count", "a.csv", Q, "--run", "r", "--model", f"openai+{server.base_url}:n"]) == 0
+    assert "calls of unknown price" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("again", ["resume", "count", "python"])
+def test_a_key_does_not_follow_to_another_server(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    monkeypatch.setenv("CORP_KEY", "sk-corp-0123456789abcdef")
+    named = ["--model", f"openai+{server.base_url}:m", "--key-env", "CORP_KEY"]
+    assert main(["count", "a.csv", Q, *named, "--run", "r"]) == 0
+    keys: list[str | None] = []
+    judge = judge_server(lambda text: "money" in text)
+
+    def heard(received: Received) -> Act:
+        keys.append(received.headers.get("authorization"))
+        return judge(received)
+
+    with FakeServer(heard) as other:
+        model = f"openai+{other.base_url}:m"
+        if again == "resume":
+            assert main(["resume", "r", "--model", model]) == 0
+        elif again == "count":
+            assert main(["count", "a.csv", Q, "--run", "r", "--model", model]) == 0
+        else:
+            rlm.resume_sync("r", model=model)
+            rlm.close()
+    assert keys
+    assert set(keys) == {None}
+
+
+def test_a_key_stays_with_its_server_under_another_name_of_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CORP_KEY", "sk-corp-0123456789abcdef")
+    keys: list[str | None] = []
+    judge = judge_server(lambda text: "money" in text)
+
+    def heard(received: Received) -> Act:
+        keys.append(received.headers.get("authorization"))
+        return judge(received)
+
+    with FakeServer(heard) as server:
+        spec = f"openai+{server.base_url}"
+        named = ["--model", f"{spec}:m", "--key-env", "CORP_KEY", "--run", "r"]
+        assert main(["count", "a.csv", Q, *named]) == 0
+        assert main(["resume", "r", "--model", f"{spec}:n"]) == 0
+    assert set(keys) == {"Bearer sk-corp-0123456789abcdef"}
