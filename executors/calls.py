@@ -9,6 +9,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 
 import anyio
 
@@ -17,18 +18,18 @@ from executors.call_keys import call_key
 from executors.call_log import Answer, CallLog
 from executors.clock import Clock, SystemClock
 from executors.endpoint import Endpoint, RetryPolicy
-from executors.errors import DiskFault, Halted, ModelError
+from executors.errors import Halted, ModelError
 from executors.events import Emit, Warned
-from executors.gate.allowance import Allowance, Estimate, Reservation
+from executors.gate.allowance import Allowance, Estimate
 from executors.ids import ContentKey, NodeId
-from executors.journal.records import Filed, Journal, NoJournal, Paid
+from executors.journal.records import Filed, Journal, NoJournal
 from executors.makers import maker
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
 from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_cost
+from executors.payment import Payment, Room
 from executors.tokens import TokenCounter, estimate, estimate_request
-from executors.usage import Usage
 
 __all__ = ["Answer", "Calls", "Foreseen", "call_key"]
 
@@ -46,7 +47,7 @@ class Foreseen:
     """The journal holds its answer, so that it would cost nothing."""
 
 
-_answer, _estimate, _made_paid = maker(Answer), maker(Estimate), maker(Paid)
+_answer, _estimate = maker(Answer), maker(Estimate)
 
 
 class Calls:
@@ -73,7 +74,7 @@ class Calls:
         count_tokens: TokenCounter = estimate,
     ) -> None:
         self._allowance = allowance
-        self._room = _Room(allowance)
+        self._room = Room(allowance)
         self.emit = emit
         self.clock = clock or SystemClock()
         self.journal = journal or NoJournal()
@@ -136,7 +137,9 @@ class Calls:
             return _filed(found, key, log)
         price = self._prices.price(model.info)
         worst = _worst_case(prompt, request.max_tokens, price)
-        payment = _Payment(self._room, worst, log, model, request, journal=self.journal)
+        payment = Payment(
+            self._room, worst, log, partial(invoke, model, request), journal=self.journal
+        )
         reservation = await self._room.reserve(worst)
         started = self.clock.monotonic()
         try:
@@ -222,159 +225,6 @@ class _Flight:
         """Let those go on who wait."""
         if self._landed is not None:
             self._landed.set()
-
-
-class _Room:
-    """The allowance, with a place to wait as long as calls in flight may still give some back."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance = allowance
-        self._freed: anyio.Event | None = None
-
-    async def reserve(self, estimate: Estimate) -> Reservation:
-        """Return a reservation.
-
-        Raises:
-            Halted: there is no room, and nothing in flight could make any.
-        """
-        while True:
-            got = self._allowance.reserve(estimate)
-            if isinstance(got, Reservation):
-                return got
-            if got.final:
-                raise got.halted
-            if self._freed is None:
-                self._freed = anyio.Event()
-            await self._freed.wait()
-
-    def settle(self, reservation: Reservation, tokens: int | None, usd: Decimal | None) -> bool:
-        """Charge what was used, or all of it where that is unknown; True for an overrun."""
-        overrun = self._allowance.settle(reservation, tokens=tokens, usd=usd)
-        self.tell()
-        return overrun
-
-    def release(self, reservation: Reservation) -> None:
-        """Give back what never left."""
-        self._allowance.release(reservation)
-        self.tell()
-
-    def tell(self) -> None:
-        """There may be room."""
-        if self._freed is not None:
-            self._freed.set()
-            self._freed = None
-
-
-class _Payment:
-    """One paid call. A try that may have been billed keeps its charge; the next reserves anew."""
-
-    __slots__ = (
-        "_in_flight",
-        "_journal",
-        "_log",
-        "_model",
-        "_request",
-        "_reservation",
-        "_room",
-        "_sent",
-        "_tokens",
-        "_usd",
-        "_worst",
-    )
-
-    def __init__(
-        self,
-        room: _Room,
-        worst: Estimate,
-        log: CallLog,
-        model: Model,
-        request: ModelRequest,
-        *,
-        journal: Journal,
-    ) -> None:
-        self._room = room
-        self._journal = journal
-        self._tokens = 0
-        self._usd = Decimal(0)
-        self._worst = worst
-        self._log = log
-        self._model = model
-        self._request = request
-        self._reservation: Reservation | None = None
-        self._in_flight = False
-        self._sent = 0
-
-    def begin(self, reservation: Reservation) -> None:
-        """Take over the reservation of the first try, and write down that it is about to leave."""
-        self._reservation = reservation
-        self._log.started()
-        self._journal.intent(self._log.key, tokens=self._worst.tokens, usd=self._worst.usd)
-
-    async def attempt(self) -> ModelReply:
-        """Send the request once."""
-        self._sent += 1
-        self._in_flight = True
-        try:
-            reply = await invoke(self._model, self._request)
-        except ModelError as error:  # what a halt finds here must be known to be paid or not
-            self._in_flight = error.maybe_paid
-            raise
-        self._in_flight = False
-        return reply
-
-    async def retried(self, attempt: int, error: ModelError, wait: float) -> None:
-        """Charge a failed try that may have been billed, and find room for the next one.
-
-        No slot is held here, so that waiting for room cannot block those who would make it.
-        """
-        self._in_flight = False
-        self._log.retried(attempt, error, wait)
-        if error.maybe_paid:
-            self._close(charge=True)
-            self._reservation = await self._room.reserve(replace(self._worst, calls=0))
-
-    def settle(self, usage: Usage, cost: Decimal | None, attempts: int) -> Paid:
-        """Charge an answer; return what the call drew in all."""
-        assert self._reservation is not None
-        tokens = usage.total
-        if self._room.settle(self._reservation, tokens, cost):
-            self._log.overrun()
-        self._reservation = None
-        self._charge(tokens, cost)
-        return self._paid(attempts)
-
-    def fail(self, error: BaseException, seconds: float) -> None:
-        """End without an answer: failed, cancelled, or out of room between two tries."""
-        if isinstance(error, ModelError):
-            paid, attempts = error.maybe_paid, error.attempts
-        else:  # what is in flight may be billed
-            paid, attempts = self._in_flight, self._sent
-        self._close(charge=paid)
-        self._log.failed(error, attempts=attempts, possibly_paid=paid, seconds=seconds)
-        if not isinstance(error, DiskFault):  # what cannot be written any more is not tried again
-            known = error if isinstance(error, ModelError) else None
-            self._journal.failed(self._log.key, known, self._paid(attempts))
-
-    def _close(self, *, charge: bool) -> None:
-        if self._reservation is None:
-            return
-        if charge:
-            self._room.settle(self._reservation, None, None)
-            self._charge(None, None)
-        elif self._sent:  # it cost nothing, and was a call
-            self._room.settle(self._reservation, 0, Decimal(0))
-        else:
-            self._room.release(self._reservation)
-        self._reservation = None
-
-    def _charge(self, tokens: int | None, usd: Decimal | None) -> None:
-        """Add a try to what the call drew; what is unknown is its worst case."""
-        self._tokens += self._worst.tokens if tokens is None else tokens
-        self._usd += (self._worst.usd or 0) if usd is None else usd
-
-    def _paid(self, attempts: int) -> Paid:
-        usd = None if self._worst.usd is None else self._usd
-        return _made_paid(tokens=self._tokens, usd=usd, attempts=attempts)
 
 
 def _filed(found: Filed | ModelError, key: ContentKey, log: CallLog) -> Answer:
