@@ -184,6 +184,10 @@ def _meta_of(found: dict[str, Any]) -> Meta:
     for name in ("records", "identical", "empty"):
         if type(found[name]) is not int or found[name] < 0:
             raise ValueError(f"{name} is {found[name]!r}, which is no count")
+    if not isinstance(found["fingerprint"], str):
+        raise TypeError(f"the fingerprint is {found['fingerprint']!r}")
+    if not all(type(n) is int and 0 <= n < found["records"] for n in found.get("forgotten", ())):
+        raise ValueError("what was forgotten are no records")
     info = cast("dict[str, Any]", found["info"])
     for name in ("text_columns", "said", "origins"):
         info[name] = tuple(info[name])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ from executors.journal.json_lines import decode
 __all__ = ["Unknown", "cut_torn_tail", "read_event", "read_events"]
 
 _TAIL: Final = 64 * 1024
+_is_node: Final = re.compile(r"root(\.[0-9]{1,9})*", re.ASCII).fullmatch
 _MODULES: Final = (executors.events, corpus.events, rlm.events)
 
 
@@ -66,14 +69,20 @@ def read_event(line: bytes) -> Event:
     try:
         fields = _fields(line)
         adapter = _adapters()[str(fields.pop("kind"))]
-        return adapter.validate_python(fields)
+        event = adapter.validate_python(fields)
     except (KeyError, ValueError):
         return _unknown(line)
+    return event if _is_node(event.node) else _unknown(line)
 
 
 def _fields(line: bytes) -> dict[str, object]:
     """Return the fields of a line; ValueError where it is no JSON object."""
     document = decode(line)
+    if (
+        b"\\ud" in line or b"\\uD" in line
+    ):  # half a character has no place in a receipt, which is UTF-8
+        text = json.dumps(document, ensure_ascii=False)
+        document = decode(text.encode("utf-8", "replace"))
     if not isinstance(document, dict):
         raise ValueError("no object")  # noqa: TRY004 - as for any line that is none
     return cast("dict[str, object]", document)
@@ -89,7 +98,8 @@ def _unknown(line: bytes) -> Unknown:
         when = datetime.fromisoformat(at)
     except ValueError:
         when = datetime.fromtimestamp(0, UTC)
-    return Unknown(node=NodeId(node or "root"), at=when, name=name, raw=line)
+    where = NodeId(node) if _is_node(node) else NodeId("root")
+    return Unknown(node=where, at=when, name=name, raw=line)
 
 
 @cache
