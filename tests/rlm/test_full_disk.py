@@ -32,7 +32,7 @@ def limited(size: int, *args: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("size", [20_000, 40_000, 60_000])
+@pytest.mark.parametrize("size", [20_000, 42_000, 50_000])
 def test_a_disk_that_fills_up_ends_a_count_as_incomplete_and_it_goes_on_afterwards(
     tmp_path: Path, size: int
 ) -> None:
