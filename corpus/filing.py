@@ -20,6 +20,7 @@ from corpus.judges.base import Window
 from corpus.ledger import Ledger
 from corpus.records import Part
 from corpus.repeats import Digests, Lookup
+from executors.errors import RunDirError
 from executors.ids import ContentKey, content_key
 from executors.journal.records import Journal
 from executors.replies import JsonValue
@@ -70,6 +71,8 @@ class Filing:
         self._scopes = [verdict_scope(criterion, judge, n) for n in range(ledger.passes)]
         self.done: NDArray[np.bool_] = np.zeros((ledger.passes, ledger.size), dtype=np.bool_)
         """Which records had a verdict when the session began, by pass and ordinal."""
+        self.damaged = 0
+        """Verdicts that `restore` met and that are none; what they are about is judged anew."""
         self._begun = [False] * ledger.passes
 
     def restore(self) -> int:
@@ -81,7 +84,11 @@ class Filing:
                 keys = b"".join([key for key, _ in batch])
                 for ordinal, (_, value) in zip(lookup.ordinals(keys), batch, strict=True):
                     if ordinal >= 0:
-                        self._ledger.restore(ordinal, pass_index, value)
+                        try:
+                            self._ledger.restore(ordinal, pass_index, value)
+                        except RunDirError:
+                            self.damaged += 1
+                            continue
                         self.done[pass_index, ordinal] = True
         self._begun = [bool(row.any()) for row in self.done]
         return int(np.count_nonzero(self.done))

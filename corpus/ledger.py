@@ -406,7 +406,8 @@ def read_filed(value: JsonValue, labels: int) -> tuple[int, float | None, str, Q
         case _:
             raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
     plain = (NOT, UNSURE) if labels else (NOT, UNSURE, MATCHED)
-    if found[0] not in plain and not FIRST_LABEL <= found[0] < FIRST_LABEL + labels:
+    known = found[0] in plain or FIRST_LABEL <= found[0] < FIRST_LABEL + labels
+    if isinstance(found[0], bool) or not known:
         raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
     return found
 

@@ -144,6 +144,10 @@ class Stage:
         criterion, identity = self.criterion.key, self.judge.info.identity
         filing = Filing(self.journal, self.spool, ledger, todo, criterion=criterion, judge=identity)
         restored = await anyio.to_thread.run_sync(filing.restore)
+        if filing.damaged:
+            said = f"{filing.damaged:,} verdict(s) in the journal are none, and are made anew"
+            tell = self.log.warn
+            tell(self.node, "journal", said)
         judging = Judging.of(criterion=criterion, judge=identity, passes=ledger.passes, cut=cut)
         agenda = self.session.agenda(filing, judging, todo)
         self.session.note(restored=restored)

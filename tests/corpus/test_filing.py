@@ -184,7 +184,10 @@ async def test_labels_come_back_as_labels(tmp_path: Path) -> None:
     assert dict(second.labels) == dict(first.labels) == {"cold": 1, "hot": 1}
 
 
-@pytest.mark.parametrize("value", [0, 3, 6, 17, "yes", [4, "x"], [4, None, 3], None, [], 4.0])
+@pytest.mark.parametrize(
+    "value",
+    [0, 3, 6, 17, "yes", True, [True, None], [4, "x"], [4, None, 3], None, [], 4.0],
+)
 def test_a_value_that_is_no_verdict_is_refused(value: JsonValue) -> None:
     with pytest.raises(RunDirError, match="a verdict that is none"):
         Ledger(1, passes=1).restore(0, 0, value)

@@ -1,5 +1,6 @@
 """A run directory of which something is damaged: an error that says so, or the same number."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -153,3 +154,22 @@ async def test_a_spool_that_is_a_link_to_no_folder_is_told(tmp_path: Path) -> No
     (run / "spool").symlink_to("/dev/null")
     with pytest.raises(RunDirError, match="spool of the run cannot be settled"):
         await resume(run, model=judge())
+
+
+async def test_a_verdict_in_the_journal_that_is_none_is_made_anew_of_the_answer_that_it_came_from(
+    tmp_path: Path,
+) -> None:
+    run = await halted(tmp_path / "run")
+    assert await again(run) == FOUND
+    (segment, *_) = sorted((run / "journal").glob("*.jsonl"))
+    lines = segment.read_bytes().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if line.startswith(b'{"n"'))
+    noted = json.loads(lines[place])
+    noted["v"] = ["maybe", 17, True, *noted["v"][3:]]
+    lines[place] = json.dumps(noted, separators=(",", ":")).encode("ascii") + b"\n"
+    segment.write_bytes(b"".join(lines))
+    (run / "index.sqlite").unlink()
+    model = judge()
+    assert await again(run, model) == FOUND
+    assert model.calls == 0
+    assert b"3 verdict(s) in the journal are none" in (run / "events.jsonl").read_bytes()
