@@ -162,6 +162,26 @@ def test_seats_never_hold_more_slots_than_there_are(
         assert seats.count <= slots
 
 
+def test_slots_that_a_worker_gives_up_are_free_once_its_calls_have_ended() -> None:
+    clock, plain = VirtualClock(), LeaseAsk(drawn=Drawn(), need=None, refused=False)
+    book = LeaseBook(slots=9, allowance=CapsAllowance(Caps(), clock), clock=clock)
+    seats = Seats(book, slots=9)
+    seats.open(2)
+    taken = [seats.take(3) for _ in range(3)]
+    first, second, third = (one for one in taken if isinstance(one, Lease))
+    assert (first.slots, second.slots, third.slots) == (4, 5, 0)
+    shrunk = seats.renew(second.worker, plain)
+    assert isinstance(shrunk, Lease)
+    assert shrunk.slots == 3
+    early = seats.renew(third.worker, plain)
+    assert isinstance(early, Lease)
+    assert early.slots == 0  # five calls may still be in flight there
+    seats.drained(second.worker, shrunk.slots)
+    late = seats.renew(third.worker, plain)
+    assert isinstance(late, Lease)
+    assert late.slots == 2
+
+
 def test_a_seat_that_lapsed_while_the_machine_slept_goes_on() -> None:
     clock = VirtualClock()
     allowance = CapsAllowance(Caps(), clock)
@@ -183,7 +203,7 @@ def test_a_trace_knows_what_was_answered_failed_or_is_open(tmp_path: Path) -> No
     trace, other = Trace(), ContentKey("0" * 31 + "2")
     paid = Paid(tokens=7, usd=Decimal("0.5"), attempts=1)
     segment = tmp_path / "segment"
-    before = intent_line(KEY, 1_000, None)
+    before = intent_line(ContentKey("0" * 31 + "3"), 1_000, None)
     lines = [
         intent_line(KEY, 10, Decimal(1)),
         intent_line(other, 20, Decimal(2)),
@@ -262,6 +282,28 @@ async def test_a_record_in_parts_is_settled_as_a_whole_or_not_at_all(tmp_path: P
         window(3, "fire two", ordinals=(2,)),
     ]
     assert await judged(tmp_path, windows, without=1) == [0]
+
+
+async def test_an_answer_that_led_to_a_question_is_kept_for_the_unit_that_asks_it(
+    tmp_path: Path,
+) -> None:
+    """A worker died over the second question: the first answer is not paid again."""
+    run = tmp_path / "run"
+    run.mkdir()
+    clock, criterion, node = VirtualClock(), Criterion(question=YesNo(text="fire?")), NodeId("root")
+    model = ScriptedModel('{"1": "yes"}')  # says nothing of the second one
+    journal = RunJournal.open(run)
+    allowance = CapsAllowance(Caps(), clock)
+    calls = Calls(allowance=allowance, emit=lambda _: None, clock=clock, journal=journal)
+    both = window(0, "fire", "calm")
+    await ChatJudge(calls, model, criterion, node=node, repair=False).judge(both)
+    filed = FiledOnly(journal)
+    again = Calls(allowance=allowance, emit=filed.emit, clock=clock, journal=filed)
+    (seen,) = await look([both], ChatJudge(again, model, criterion, node=node), filed)
+    await journal.aclose()
+    assert seen.verdicts is None
+    assert [found.reply.text for found in seen.found.values()] == ['{"1": "yes"}']
+    assert model.calls == 1
 
 
 def test_known_answers_travel_and_one_that_is_of_no_use_is_forgotten() -> None:
