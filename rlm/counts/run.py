@@ -241,8 +241,8 @@ class CountRun:
             labels = self._session.kept_labels()
         else:
             labels = await gather_labels(self._options, corpus, spool, self._question, encoder)
-            self._session.keep_labels(labels)
         taught = teach(labels, spool, self._question, positive=self._options.positive)
+        self._session.keep_labels(labels)  # those that fit: the next session takes them over
         for note in taught.notes:
             self._log.warn(_READ, "labels", note)
         return taught

@@ -67,12 +67,15 @@ class Session:
         manifest: Manifest,
         lock: RunLock,
         *,
+        before: Manifest,
         expired: tuple[RunEntry, ...] = (),
     ) -> None:
         self.directory = directory
         self.expired = expired
         """Runs that were deleted at its beginning, since the user keeps none so old."""
         self.manifest = manifest
+        self._before = before
+        """What a session that was wrong use leaves behind: the run as it was."""
         self.journal: Journal = NoJournal()
         self._lock = lock
         self._opened: RunJournal | None = None
@@ -92,7 +95,7 @@ class Session:
         lock.take()
         try:
             expired = expire_runs(now, kept)  # never this one, which is locked by now
-            manifest = _manifest(directory, wanted, run)
+            before = manifest = _manifest(directory, wanted, run)
             note = SessionNote(number=len(manifest.sessions) + 1, started=now, version=__version__)
             manifest = manifest.model_copy(
                 update={
@@ -106,7 +109,7 @@ class Session:
         except BaseException:
             lock.release()
             raise
-        return cls(directory, manifest, lock, expired=tuple(expired))
+        return cls(directory, manifest, lock, before=before, expired=tuple(expired))
 
     @property
     def number(self) -> int:
@@ -172,6 +175,7 @@ class Session:
             if await anyio.to_thread.run_sync(again):
                 spool.close()
                 spool = Spool.open(self.directory / SPOOL)
+        self._before = self._before.model_copy(update={"source": self.manifest.source})
         self._read(spool)
         return spool
 
@@ -211,16 +215,15 @@ class Session:
         from corpus.agenda import Agenda
 
         earlier = same_judging(self.manifest.sessions[:-1], judging, self.manifest.last.order)
-        if earlier is not None:
-            name = earlier.agenda
-            found = (
-                Agenda.whole(todo, judging.passes)
-                if name is None
-                else Agenda.load(self.directory / name)
-            )
-        else:
-            found = filing.agenda()
-            name = None
+        found: Agenda | None = None
+        name = None if earlier is None else earlier.agenda
+        if name is not None:
+            with suppress(RunDirError):  # without it no more is lost than which calls there were
+                found = Agenda.load(self.directory / name)
+        elif earlier is not None:
+            found = Agenda.whole(todo, judging.passes)
+        if found is None:
+            found, name = filing.agenda(), None
             if any(len(ordinals) != len(todo) for ordinals in found.passes):
                 name = f"agenda-{self.number}.npz"
                 found.save(self.directory / name)
@@ -254,9 +257,7 @@ class Session:
             remove: the directory too, since nobody but us named it.
         """
         if self.number > 1:
-            self.manifest = self.manifest.model_copy(
-                update={"sessions": self.manifest.sessions[:-1]}
-            )
+            self.manifest = self._before
             self.manifest.save(self.directory)
             return
         if remove:

@@ -15,6 +15,7 @@ from rlm import (
     OneOf,
     RunDirError,
     Tally,
+    UsageError,
     count,
 )
 from rlm.counting import CountOutcome
@@ -266,3 +267,39 @@ async def test_a_run_that_was_killed_before_it_kept_its_labels_asks_for_them(
         await resume(run, model=judge())
     outcome = await resume(run, model=judge(), labels={"b": "yes"})
     assert list(tally_of(outcome).matched_ids) == ["a", "b"]
+
+
+async def test_a_command_that_was_wrong_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    run, records = tmp_path / "run", corpus(40)
+    first = await count("fire?", records, model=judge(), run=run, labels={"r1": "yes"})
+    before = Manifest.load(run)
+    twice = [*records, records[0]]
+    with pytest.raises(UsageError, match="repeat an id"):
+        await count("fire?", twice, model=judge(), run=run, passes=5, votes="all")
+    with pytest.raises(UsageError, match="is labelled"):
+        await count("fire?", records, model=judge(), run=run, passes=5, labels={"r2": "perhaps"})
+    assert Manifest.load(run) == before
+    model = judge()
+    again = await resume(run, model=model)
+    assert model.calls == 0
+    assert rows(again) == rows(first)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xa5" * 100, None], ids=["empty", "garbage", "gone"])
+async def test_without_its_agenda_a_run_judges_what_has_no_verdict(
+    tmp_path: Path, damage: bytes | None
+) -> None:
+    run, old = tmp_path / "run", corpus(40)
+    await count("fire?", old, model=judge(), run=run)
+    grown = [*old, *((f"n{n}", f"a new fire {n}") for n in range(40))]
+    await count("fire?", grown, model=judge(), run=run, caps=Caps(calls=14))
+    (agenda,) = run.glob("agenda-*.npz")
+    if damage is None:
+        agenda.unlink()
+    else:
+        agenda.write_bytes(damage)
+    model = judge()
+    outcome = await resume(run, model=model, caps=Caps(calls=100))
+    assert isinstance(outcome, Completed)
+    assert model.calls == 6  # 20 in all, of which 14 were paid
+    assert tally_of(outcome).count == 46
