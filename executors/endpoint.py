@@ -77,6 +77,8 @@ class Endpoint:
             meter=None if limits is None else Meter(limits, clock.monotonic()),
             allowance=allowance,
         )
+        self.most_tokens: float | None = None
+        """Tokens a minute of the server, where the limits held here are one share of several."""
         self._spent: RateLimited | ServerFault | None = None
         """What says that the server wants to be left alone for longer than a call may wait."""
 
@@ -108,11 +110,11 @@ class Endpoint:
             ContextExceeded: its worst case is above the tokens of a whole minute.
         """
         meter = self._turns.meter
-        if meter is None or meter.limits.tpm is None or tokens <= meter.limits.tpm:
+        limit = None if meter is None else self.most_tokens or meter.limits.tpm
+        if limit is None or tokens <= limit:
             return
         raise ContextExceeded(
-            f"a call of up to {tokens:,} tokens is above the limit of {meter.limits.tpm:,.0f} "
-            "tokens a minute",
+            f"a call of up to {tokens:,} tokens is above the limit of {limit:,.0f} tokens a minute",
             hint="use fewer items a window (--window), or raise the limit if the account has more",
         )
 

@@ -5,6 +5,7 @@ Layout:
 - `counting` `resuming`: the fronts for `count` and `resume`; `options` checks
 - `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
 - `counts`: one session of a count, from its directory to its outcome
+- `cluster` `units`: a count on many processes: who coordinates, and what workers do
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
 - `outcome` `receipts` `sittings` `events`: how a run ends, and the folds that say what it did and cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten

@@ -295,6 +295,8 @@ class DaskEngine:
             return UnitFailed(unit=unit, worker=worker, error=error)
         if error is None or type(error).__name__ == "KilledWorker":
             return UnitLost(unit=unit, worker=worker, why=_GONE)
+        if isinstance(error, OSError):  # the line was silent for too long, as where machines sleep
+            return UnitLost(unit=unit, worker=worker, why=str(error))
         said = f"the unit {unit!r} raised {type(error).__name__}: {error}"
         return UnitFailed(unit=unit, worker=worker, error=InternalError(said[:500], where=worker))
 

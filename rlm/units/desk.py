@@ -27,13 +27,13 @@ from executors.gate.allowance import Estimate
 from executors.ids import NodeId
 from executors.journal.filesystems import file_system, is_remote
 from executors.journal.journal import RunJournal
-from executors.lease_allowance import LeaseAllowance
 from executors.leases import Lease
 from executors.models.base import Model
 from executors.models.prices import PriceTable
 from rlm.judging import Asking, plan_judge
 from rlm.options import CountOptions
 from rlm.units.filed import UnitJournal
+from rlm.units.lease import UnitAllowance
 from rlm.units.sources import SpoolBlock
 from rlm.units.values import BlockRef, RunOptions
 
@@ -59,7 +59,7 @@ class Desk:
         self.short: Callable[[Estimate], None] = _no_matter
         self.clock = SystemClock()
         self.journal = UnitJournal()
-        self.allowance = LeaseAllowance(lease, self.clock, on_short=self._short)
+        self.allowance = UnitAllowance(lease, self.clock, on_short=self._short)
         chosen = CountOptions.of_record(options.options)
         plan = plan_judge(chosen, options.question, warn=_unsaid)
         if not isinstance(plan, Asking):
@@ -76,6 +76,8 @@ class Desk:
             concurrency=max(1, lease.slots),
             limits=lease.limits,
         )
+        if chosen.limits is not None:  # of which each worker holds a share
+            self.calls.endpoint(self.model).most_tokens = chosen.limits.tpm
         criterion = Criterion(question=options.question, description=chosen.description)
         node = NodeId(options.node)
         self.judge: Judge = plan.judge(self.calls, criterion, chosen, node, self._emit)

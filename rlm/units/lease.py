@@ -19,11 +19,28 @@ from executors.models.base import Model
 from rlm.units.outbox import Outbox
 from rlm.units.values import LeaseAsk
 
-__all__ = ["LeaseKeeper", "halted_of", "pack_halted"]
+__all__ = ["LeaseKeeper", "UnitAllowance", "halted_of", "pack_halted"]
 
 _SHARE: Final = 3  # a lease is renewed after this part of its time
 _LEAST: Final = 0.2  # seconds between two renewals, whatever calls wait for
+_LONG: Final = 86_400.0  # seconds
 _LOOK: Final = 0.02  # seconds between two looks at calls that have to end first
+
+
+class UnitAllowance(LeaseAllowance):
+    """A lease that is renewed for as long as anybody is there, so that its end bounds no wait.
+
+    A server may ask to be left alone for longer than a lease lasts. Where nobody renews it, no call
+    begins any more, and the keeper ends those that wait.
+    """
+
+    def seconds_left(self) -> float:
+        return _LONG if self.lasts > 0 else 0.0
+
+    @property
+    def lasts(self) -> float:
+        """Seconds until the lease ends, unless it is renewed."""
+        return super().seconds_left()
 
 
 class LeaseKeeper:
@@ -36,7 +53,7 @@ class LeaseKeeper:
     def __init__(
         self,
         line: Line,
-        allowance: LeaseAllowance,
+        allowance: UnitAllowance,
         calls: Calls,
         model: Model,
         *,
@@ -70,7 +87,7 @@ class LeaseKeeper:
         """Renew in time, or as soon as a call waits for more than there is, until the book ends it."""
         going = True
         while going:
-            with anyio.move_on_after(self._allowance.seconds_left() / _SHARE):
+            with anyio.move_on_after(self._allowance.lasts / _SHARE):
                 await self._short.wait()
             going = await self._renew()
             self._calls.recheck()

@@ -48,6 +48,24 @@ async def test_a_count_whose_workers_all_die_ends_with_what_there_is(
     assert whole.receipts.totals.calls == 1_500
 
 
+async def test_a_worker_takes_the_key_from_its_own_environment(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator's has one and the worker's has not, so that it cannot judge."""
+    run = tmp_path / "run"
+    with joined(tmp_path, None) as cluster:
+        monkeypatch.setenv("SOME_KEY", "sk-canary-0123456789")
+        chosen = options(server, run, engine=cluster.engine, key_env="SOME_KEY")
+        stopped = await counted(records(50), chosen)
+    assert isinstance(stopped, Incomplete)
+    assert stopped.missing[0].startswith(
+        "a worker cannot judge: the environment variable 'SOME_KEY'"
+    )
+    assert server.fake.requests == 0
+    written = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert b"canary" not in written
+
+
 @pytest.mark.parametrize(
     ("preload", "said"),
     [(OLDER, "has version 0.0.1"), (WITHOUT, "cannot import")],
