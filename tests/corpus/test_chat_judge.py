@@ -282,7 +282,7 @@ async def test_a_halt_before_the_second_ask_keeps_the_verdicts_of_the_first() ->
     first, second = await bench.judge.judge(window(2))
     assert first == Matched()
     assert isinstance(second, Unresolved)
-    assert second.reason.startswith("never judged: halted: the calls bound")
+    assert second.reason.startswith("not asked: halted: the calls bound")
     with pytest.raises(Halted):
         await bench.judge.judge(window(3))
 
@@ -535,7 +535,7 @@ async def test_a_halt_while_narrowing_keeps_what_was_judged() -> None:
     assert [isinstance(verdict, Unresolved) for verdict in verdicts] == [False] * 4 + [True] * 4
     last = verdicts[-1]
     assert isinstance(last, Unresolved)
-    assert last.reason.startswith("never judged: halted: the calls bound")
+    assert last.reason.startswith("not asked: halted: the calls bound")
 
 
 async def test_fewer_texts_are_given_less_room_unless_they_were_cut() -> None:

@@ -167,7 +167,7 @@ async def test_a_halt_keeps_what_was_judged() -> None:
     first, second = await bench.of("a", "b")
     assert isinstance(first, Matched)
     assert isinstance(second, Unresolved)
-    assert second.reason.startswith("never judged: halted: the calls bound")
+    assert second.reason.startswith("not asked: halted: the calls bound")
     with pytest.raises(Halted):
         await bench.of("c")
 
