@@ -93,6 +93,8 @@ async def count(
         on_duplicate: "refuse", or "suffix" to go on with repeated or empty ids.
         run: the directory of the run; a new one in the user's data directory when None. A run that
             is there already is gone on with: only contents without a verdict are paid for.
+            Its options are those of this call; `resume(run, corpus=...)` keeps the run's own.
+        replay: a recorded run whose answers are given again, failures too: no server is asked.
         cache: keep embeddings in the user's cache directory.
         on_event: called with each event on the loop's thread; must not block. Where it raises it
             is called no more, which the receipt tells, and the count goes on.

@@ -66,8 +66,10 @@ async def resume(
         corpus: reads the corpus again, grown, shuffled or edited: only new contents are paid for.
             None takes the records as the run read them.
         model, judge, encoder, prices: needed where the run was given an object in memory; a run
-            that was made on another machine is asked for its model again.
+            that was made on another machine is asked for its model again. A model on another
+            server takes its key from the key_env that is named with it.
         caps: bounds of the run as a whole, all sessions together, but for the seconds.
+        stop: ask it to end, so that what is in flight is answered first.
 
     Returns:
         As `count`; totals are those of all sessions.

@@ -234,6 +234,11 @@ def count(
         refuse_dry(out=out, label=label)
     if out is not None:
         require_outside(source, Path(out), option="--out")
+    if not Path(source).exists() and Path(question).exists():
+        raise ValidationError(
+            f"the question {question!r} is the name of a file",
+            hint="the source comes first: rlm count SOURCE QUESTION",
+        )
     source_open = open_corpus(
         source,
         id=id_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from contextlib import suppress
@@ -19,13 +20,13 @@ from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
 from rlm.cli.interrupt import name_of, stopped_by
 from rlm.cli.report import Report
-from rlm.cli.show import load_receipts
+from rlm.cli.show import RESUMABLE, load_receipts, resume_hint
 from rlm.cli.stopping import stopping
 from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with
 from rlm.options import CountOptions
-from rlm.outcome import Blocker, Completed, Incomplete
+from rlm.outcome import Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
 from rlm.receipts import Receipts
 from rlm.render.progress import Progress, Standing
@@ -34,10 +35,8 @@ from rlm.runs.home import data_home
 
 __all__ = ["run_count"]
 
-# What stopped from outside and can go on as it is.
-_RESUMABLE: Final[frozenset[Blocker]] = frozenset(
-    {"cancelled", "disk", "halted", "interrupted", "model-unusable", "out-of-quota"}
-)
+# What a later session may not go past; each session has its own seconds.
+_BOUND: Final = re.compile(r"\((--max-(?:calls|tokens|usd))\)")
 
 
 def run_count(
@@ -49,7 +48,8 @@ def run_count(
     as_json: bool,
 ) -> int:
     """Count, print the result to standard output, and return the exit code."""
-    with Watch(options.caps, stream=sys.stderr) as watch:
+    directory = None if options.run is None else str(options.run)
+    with Watch(options.caps, stream=sys.stderr, directory=directory) as watch:
         try:
             outcome = anyio.run(_counted, question, corpus, options, watch)
         except KeyboardInterrupt:
@@ -99,13 +99,12 @@ def _kept(error: OutputError, best: Tally | Ranking | None, receipts: Receipts) 
 
 
 def _with_resume(outcome: Incomplete[Tally | Ranking]) -> tuple[str, ...]:
-    if outcome.blocker not in _RESUMABLE:
+    if outcome.blocker not in RESUMABLE:
         return outcome.missing
-    return (*outcome.missing, _resume(outcome.receipts))
-
-
-def _resume(receipts: Receipts) -> str:
-    return f"go on with: rlm resume {shlex.quote(str(receipts.directory))}"
+    # Past a bound the run goes on only with a higher one.
+    bound = next(filter(None, map(_BOUND.search, outcome.missing)), None)
+    higher = f" {bound[1]} MORE" if bound else ""
+    return (*outcome.missing, f"{resume_hint(outcome.receipts)}{higher}")
 
 
 def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None:
@@ -117,7 +116,7 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
         receipts = load_receipts(directory)
     except RunDirError:
         return
-    missing = (f"stopped by {name_of(stopped_by())}", _resume(receipts))
+    missing = (f"stopped by {name_of(stopped_by())}", resume_hint(receipts))
     report = Report(receipts=receipts, missing=missing)
     with suppress(BrokenPipeError, OutputError):  # a terminal that hung up reads no more
         _print(report, as_json=as_json)

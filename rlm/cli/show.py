@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import typer
 
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from rlm.receipts import Receipts
     from rlm.render.lines import Line
 
-__all__ = ["load_receipts", "show"]
+__all__ = ["RESUMABLE", "load_receipts", "resume_hint", "show"]
+
+RESUMABLE: Final = frozenset(
+    {"cancelled", "disk", "halted", "interrupted", "model-unusable", "out-of-quota"}
+)
+"""Blockers that stopped a run from outside, so that it can go on as it is."""
 
 
 def show(
@@ -89,7 +95,7 @@ def load_receipts(directory: Path) -> Receipts:
             raise said from None
         raise RunDirError(
             f"{str(directory)!r} holds no receipt that can be read: {error.strerror}",
-            hint="name the directory of a run, as `rlm count` prints it",
+            hint="name the directory of a run, as `rlm count` prints it; see: rlm runs list",
         ) from None
     except (TypeError, ValueError) as error:  # no object, no JSON, or other fields than ours
         first = str(error).partition("\n")[0]
@@ -99,11 +105,26 @@ def load_receipts(directory: Path) -> Receipts:
         ) from None
 
 
+def resume_hint(receipts: Receipts) -> str:
+    """Return how to go on with a run."""
+    return f"go on with: rlm resume {shlex.quote(str(receipts.directory))}"
+
+
 def _summary(receipts: Receipts) -> list[Line]:
     from rlm.render.lines import line
     from rlm.render.text import result_block, roots, tree
 
-    return [*result_block(receipts), line(""), *tree(receipts), line(""), *roots(receipts)]
+    missing: tuple[str, ...] = ()
+    if receipts.blocker in RESUMABLE:
+        higher = ", with a higher bound" if receipts.blocker == "halted" else ""
+        missing = (f"{resume_hint(receipts)}{higher}",)
+    return [
+        *result_block(receipts, missing=missing),
+        line(""),
+        *tree(receipts),
+        line(""),
+        *roots(receipts),
+    ]
 
 
 def _listing(directory: Path, state: str, limit: int) -> list[Line]:

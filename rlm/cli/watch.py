@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
@@ -28,16 +29,25 @@ class Watch:
     Args:
         caps: the bounds of the run, said before anything is judged.
         stream: where to write; progress is live when it is a terminal.
+        directory: where the run is, if the caller said so; else its id names it.
     """
 
-    def __init__(self, caps: Caps, *, stream: TextIO, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        caps: Caps,
+        *,
+        stream: TextIO,
+        directory: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._caps = caps
         self._stream = stream
+        self._directory = directory
         self._clock = clock or SystemClock()
         self._open = ExitStack()
         self._progress: Progress | None = None
         self._node = ""
-        self._calls = self._answered = self._unpriced = 0
+        self._calls = self._failures = self._unpriced = 0
         self.run: str | None = None
         """Id of the run, once it began."""
         self._limits = ""
@@ -71,12 +81,13 @@ class Watch:
             case WindowFinished():
                 if self._progress is not None:
                     self._progress.add(event.items, unresolved=event.unresolved)
-            case CallFinished():
-                self._answered += 1
+            case CallFinished(source="paid"):  # others are no calls of this run's bill either
+                self._calls += 1
                 self._unpriced += event.cost is None
                 self._cost += event.cost or 0
                 self._call()
             case CallFailed():
+                self._failures += 1
                 self._failed(event)
                 self._call()
             case Retried():
@@ -125,10 +136,14 @@ class Watch:
             self.say(f"bounds: {bounds_of(self._caps, priced=event.priced)}")
             if self._limits:
                 self.say(f"limits: {self._limits}")
+            if name := self._directory or self.run:
+                self.say(f"run: {name}; should it be cut off: rlm resume {shlex.quote(name)}")
+        if event.restored:
+            self.say(f"{event.restored:,} verdicts stand in the run already")
         if self._progress is not None:
             standing = self._progress.standing
             unit = "records" if event.passes == 1 else "readings"
-            total = event.items * event.passes
+            total = max(0, event.items * event.passes - event.restored)
             self._progress.update(replace(standing, total=total, unit=unit))
 
     def _failed(self, event: CallFailed) -> None:
@@ -138,11 +153,15 @@ class Watch:
             self.say(f"call failed: {event.message}")
 
     def _call(self) -> None:
-        self._calls += 1
         if self._progress is not None:
-            # Also while all calls failed: 0 USD would be a claim.
-            cost = None if self._answered == self._unpriced else self._cost
-            now = replace(self._progress.standing, calls=self._calls, cost=cost, note="")
+            cost = None if self._calls == self._unpriced else self._cost
+            now = replace(
+                self._progress.standing,
+                calls=self._calls,
+                failed=self._failures,
+                cost=cost,
+                note="",
+            )
             self._progress.update(now)
 
     def _note(self, note: str) -> None:
@@ -159,4 +178,5 @@ def bounds_of(caps: Caps, *, priced: bool = True) -> str:
     usd = f"{caps.usd.normalize():f} USD"
     if not priced:
         usd += " (binds nothing: no price is known)"
-    return f"{caps.calls:,} calls, {caps.tokens:,} tokens, {usd}, {duration(caps.seconds)}"
+    calls = f"{caps.calls:,} call{'s' if caps.calls != 1 else ''}"
+    return f"{calls}, {caps.tokens:,} tokens, {usd}, {duration(caps.seconds)}"

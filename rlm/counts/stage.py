@@ -94,7 +94,7 @@ class Stage:
                     node=self.node,
                     at=options.clock.now(),
                     judge=info.name,
-                    items=agenda.items,
+                    items=len(todo),
                     passes=plan.passes,
                     window=cut.items,
                     cap=cap,

@@ -41,6 +41,9 @@ class Standing:
     unresolved: int | None = 0
     """None where nothing can stay unresolved."""
     calls: int = 0
+    """Calls that were answered and are paid for."""
+    failed: int = 0
+    """Calls without an answer, whatever they may have cost."""
     cost: Decimal | None = Decimal(0)
     """USD so far over the priced calls; None when no call has a price."""
     unit: str = "records"
@@ -193,6 +196,8 @@ def describe(what: str, standing: Standing, seconds: float, *, ended: bool = Fal
         cost = standing.cost
         priced = "price unknown" if cost is None else f"{cost:.4f} USD"
         parts += [f"{standing.calls:,} call{'s' if standing.calls != 1 else ''}", priced]
+    if standing.failed:
+        parts.append(f"{standing.failed:,} failed")
     return ", ".join([*parts, *_note(standing)])
 
 

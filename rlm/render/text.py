@@ -110,7 +110,10 @@ def calls_of(totals: Totals) -> str:
         (totals.shared, "shared with an identical call"),
         (totals.replayed, "answered from the journal"),
         (totals.failed, "failed"),
-        (totals.possibly_paid, "attempts without an answer that may have been billed"),
+        (
+            totals.possibly_paid,
+            "attempts without an answer that may have been billed: bounds count them",
+        ),
         (totals.unmetered, "without a reported usage"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in facts if count)
@@ -137,7 +140,7 @@ def _tally(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
         return [line(Piece("no count", "warn"), what), judge]
     labels = _mapping(result.get("labels"))
     verb = "have a label" if labels else "match"
-    lines = [_headline(receipts.blocker, result, f"{verb}: {task}")]
+    lines = [_headline(receipts.blocker, result, verb, task)]
     for name, number in list(labels.items())[:_LABELS]:
         lines.append(line(f"  {_int(number):>9,}  ", plain(str(name), 60)))
     lines.append(_state_line(_mapping(result.get("states"))))
@@ -161,15 +164,16 @@ def _tally(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
     return lines
 
 
-def _headline(blocker: str | None, result: Mapping[str, object], what: str) -> Line:
+def _headline(blocker: str | None, result: Mapping[str, object], verb: str, task: str) -> Line:
     """Return the number, or that there is none: a count with a hole is no count."""
+    what = f"{verb}: {task}"
     states = _mapping(result.get("states"))
     records, low = _int(result.get("records")), _int(result.get("count"))
     unresolved = _int(states.get("unresolved"))
     if blocker is None or not unresolved:
         return line(Piece(f"{low:,}", "strong"), f" of {records:,} records {what}")
     if unresolved + _int(states.get("empty")) >= records:
-        return line(Piece("no count", "warn"), f": none of {records:,} records was judged: {what}")
+        return line(Piece("no count", "warn"), f", none of {records:,} records was judged: {task}")
     high = low + _int(states.get("unsure")) + unresolved
     bounds = Piece(f"at least {low:,}, at most {high:,}", "warn")
     return line(Piece("incomplete: ", "bad"), bounds, f" of {records:,} records {what}")

@@ -1,6 +1,7 @@
 """What is told while a run goes on, folded from its events."""
 
 import io
+from dataclasses import replace
 from decimal import Decimal
 
 import anyio
@@ -33,6 +34,10 @@ def answered(cost: Decimal | None) -> CallFinished:
         node=JUDGE, at=AT, key="k", role="judge", model="m", stop="end", usage=Usage(),
         cost=cost, attempts=1, seconds=1.0, source="paid",
     )  # fmt: skip
+
+
+def replayed() -> CallFinished:
+    return replace(answered(Decimal(0)), source="journal")
 
 
 def windows(*counts: tuple[int, int]) -> list[Event]:
@@ -88,10 +93,11 @@ warning: odd [red]\\x1b[2J (2 times)
 read t.csv, 0.0 s
 chat m: 16 distinct texts in 1 pass, 8 a window, 4 in flight
 bounds: 100,000 calls, 200,000,000 tokens, 10 USD, 24 h
+run: r; should it be cut off: rlm resume r
 judge by chat m 0 of 16 records (0 %), 0 unresolved, 1 call, 0.2500 USD
 call failed: cannot connect\\x07
-judge by chat m 8 of 16 records (50 %), 0.7/s, 12 s left, 1 unresolved, 2 calls, 0.2500 USD
-judge by chat m 16 of 16 records (100 %), 1.3/s, 12 s, 9 unresolved, 2 calls, 0.2500 USD
+judge by chat m 8 of 16 records (50 %), 0.7/s, 12 s left, 1 unresolved, 1 call, 0.2500 USD, 1 failed
+judge by chat m 16 of 16 records (100 %), 1.3/s, 12 s, 9 unresolved, 1 call, 0.2500 USD, 1 failed
 """)
 
 
@@ -105,13 +111,33 @@ def test_each_reason_of_failing_calls_is_said_once_and_few_of_them() -> None:
     [
         ([answered(None), answered(None)], "2 calls, price unknown"),
         ([answered(None), answered(Decimal(1))], "2 calls, 1.0000 USD"),
-        ([failed("x")], "1 call, price unknown"),
+        ([failed("x")], "1 failed"),
+        ([replayed(), failed("x")], "1 failed"),
+        ([replayed(), answered(None)], "1 call, price unknown"),
     ],
 )
 def test_a_cost_is_unknown_only_where_no_answer_has_a_price(events: list[Event], cost: str) -> None:
     scan = ScanStarted(node=JUDGE, at=AT, judge="chat", items=9, passes=1, window=8, cap=4)
     said = told(NodeStarted(node=JUDGE, at=AT, name="judge"), scan, *events)
     assert said.rstrip().endswith(f"0 unresolved, {cost}")
+
+
+def test_progress_is_measured_against_what_is_left() -> None:
+    """A session that goes on ends at 100 %, like the first one."""
+    scan = ScanStarted(
+        node=JUDGE, at=AT, judge="chat", items=9, passes=2, window=8, cap=4, restored=10
+    )
+    said = told(NodeStarted(node=JUDGE, at=AT, name="judge"), scan, *windows((8, 0)))
+    assert "10 verdicts stand in the run already\n" in said
+    assert "judge 8 of 8 readings (100 %)" in said
+
+
+def test_a_run_with_a_directory_of_its_own_is_named_by_it() -> None:
+    stream = io.StringIO()
+    with Watch(Caps(), stream=stream, directory="my runs/one") as watch:
+        watch(RunStarted(node=ROOT, at=AT, run="r", task="spam?", options={}, version="0"))
+        watch(ScanStarted(node=JUDGE, at=AT, judge="chat", items=9, passes=1, window=8, cap=4))
+    assert "should it be cut off: rlm resume 'my runs/one'\n" in stream.getvalue()
 
 
 @pytest.mark.anyio
@@ -133,4 +159,4 @@ def test_bounds_are_said_in_full() -> None:
         "100,000 calls, 200,000,000 tokens, 10 USD (binds nothing: no price is known), 24 h"
     )
     small = Caps(calls=1, tokens=10, usd=Decimal("0.05"), seconds=90)
-    assert bounds_of(small) == "1 calls, 10 tokens, 0.05 USD, 1 min 30 s"
+    assert bounds_of(small) == "1 call, 10 tokens, 0.05 USD, 1 min 30 s"

@@ -98,4 +98,4 @@ def test_a_model_is_asked_once_when_it_is_named(capsys: pytest.CaptureFixture[st
         assert server.requests == 1
     out, err = capsys.readouterr()
     assert "ok   model openai:m[/]\\x1b: answers " in out
-    assert err == "asking openai:m[/]\\x1b once; bounds: 1 calls, 1,000 tokens, 0.05 USD, 1 min\n"
+    assert err == "asking openai:m[/]\\x1b once; bounds: 1 call, 1,000 tokens, 0.05 USD, 1 min\n"

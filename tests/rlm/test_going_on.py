@@ -120,3 +120,31 @@ def test_a_key_stays_with_its_server_under_another_name_of_model(
         assert main(["count", "a.csv", Q, *named]) == 0
         assert main(["resume", "r", "--model", f"{spec}:n"]) == 0
     assert set(keys) == {"Bearer sk-corp-0123456789abcdef"}
+
+
+def test_a_run_past_its_bound_says_which_one_to_raise(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same command without a higher bound would end at once, again."""
+    named = ["--model", f"openai+{server.base_url}:m", "--max-calls", "2", "--run", "r"]
+    assert main(["count", "a.csv", Q, *named]) == 4
+    assert "    go on with: rlm resume r --max-calls MORE\n" in capsys.readouterr().out
+    assert main(["show", "r"]) == 0
+    assert "    go on with: rlm resume r, with a higher bound\n" in capsys.readouterr().out
+
+
+def test_a_session_that_goes_on_counts_what_is_left(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(server)
+    capsys.readouterr()
+    assert main(["count", "b.csv", Q, "--run", "r"]) == 0
+    err = capsys.readouterr().err
+    assert "chat openai:m: 48 distinct texts in 1 pass" in err
+    assert "40 verdicts stand in the run already\n" in err
+    assert "judge by chat openai:m 8 of 8 records (100 %)" in err
+
+
+def test_a_question_before_its_source_is_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", Q, "a.csv"]) == 2
+    assert "the source comes first: rlm count SOURCE QUESTION" in capsys.readouterr().err

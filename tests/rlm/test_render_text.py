@@ -86,7 +86,7 @@ incomplete: at least 1,874, at most 1,934 of 6,046 records match: is this spam?
     60 record(s) unresolved: the call failed: rate-limited
   note: only the first 60 words of each record were read
   cost: 1,512 calls, 1,230,000 tokens, 0.4312 USD and 3 calls of unknown price
-  calls: 2 shared with an identical call, 28 failed, 3 attempts without an answer that may have been billed
+  calls: 2 shared with an identical call, 28 failed, 3 attempts without an answer that may have been billed: bounds count them
   receipt: /runs/one/receipt.json
 """)
 
@@ -171,7 +171,7 @@ count  1 min 23 s
 │  │  60 items left unresolved
 │  │  2 items not shown but answered for, dropped
 │  │  5 items answered when asked again
-│  │  2 shared with an identical call, 28 failed, 3 attempts without an answer that may have been billed
+│  │  2 shared with an identical call, 28 failed, 3 attempts without an answer that may have been billed: bounds count them
 │  │  unreadable reply: Sure! [bold]Here\\x1b[31m
 │  └─ root.2.0  40 s
 └─ late  1.0 s
@@ -244,3 +244,10 @@ def test_a_receipt_keeps_each_unreadable_reply_once() -> None:
         )
     (kept,) = fold.receipts(Path("/runs/one"), {}).nodes
     assert kept.snippets == ["Sure!", "No."]
+
+
+def test_a_count_of_which_nothing_was_judged_says_its_question_once() -> None:
+    states = {"matched": 0, "not_matched": 0, "unresolved": 9, "empty": 0}
+    result: dict[str, object] = {"kind": "tally", "records": 9, "count": 0, "states": states}
+    first = as_text(result_block(receipts(result, blocker="halted"))[:1])
+    assert first == "no count, none of 9 records was judged: is this spam?\n"
