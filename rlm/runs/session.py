@@ -286,8 +286,15 @@ def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
     found = Manifest.load(directory)
     if question_of(found) != question:
         raise RunDirError(
-            f"the run in {str(directory)!r} asks {found.question!r}",
-            where=f"and this count asks {question.text!r}",
+            f"the run in {str(directory)!r} asks {_spelled(question_of(found))}",
+            where=f"and this count asks {_spelled(question)}",
             hint="name another directory with --run",
         )
     return found
+
+
+def _spelled(question: Question) -> str:
+    """Spell a question with the labels that are a part of it, in their order."""
+    if isinstance(question, OneOf):
+        return f"{question.text!r}, one of {', '.join(map(repr, question.labels))}"
+    return repr(question.text)

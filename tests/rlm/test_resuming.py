@@ -303,3 +303,12 @@ async def test_without_its_agenda_a_run_judges_what_has_no_verdict(
     assert isinstance(outcome, Completed)
     assert model.calls == 6  # 20 in all, of which 14 were paid
     assert tally_of(outcome).count == 46
+
+
+async def test_a_run_about_other_labels_is_told_by_them(tmp_path: Path) -> None:
+    question = OneOf(text="how hot?", labels=("hot", "cold"))
+    model = ScriptedModel(judge_script(lambda text: "hot" if fire(text) else "cold"))
+    await count(question, corpus(8), model=model, run=tmp_path / "run")
+    other = OneOf(text="how hot?", labels=("cold", "hot"))
+    with pytest.raises(RunDirError, match=r"(?s)one of 'hot', 'cold'.*one of 'cold', 'hot'"):
+        await count(other, corpus(8), model=model, run=tmp_path / "run")
