@@ -14,7 +14,7 @@ from executors.errors import RunDirError
 from rlm.cli.exits import Exit
 from rlm.cli.looking import print_check, print_record
 from rlm.cli.options import Json, OutFile, choose
-from rlm.cli.unfinished import unfinished
+from rlm.cli.unfinished import since_receipt, unfinished
 
 if TYPE_CHECKING:
     from corpus.results import Row
@@ -74,6 +74,8 @@ def show(
         if state is not None:
             lines += _listing(directory, state, limit)
         write_lines(lines, sys.stdout)
+    if (since := since_receipt(directory)) is not None:
+        sys.stderr.write(f"warning: {since}\n")
     if target is not None:
         sys.stdout.flush()
         _export(directory, target)

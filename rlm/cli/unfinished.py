@@ -1,11 +1,12 @@
-"""What the log of a run without a receipt says: it was killed, or it is still running."""
+"""What is said of a run whose receipt is missing or old: it was killed, or it is still running."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from executors.errors import RunDirError
 from executors.journal.json_lines import decode
@@ -13,7 +14,9 @@ from executors.journal.json_lines import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["unfinished"]
+__all__ = ["since_receipt", "unfinished"]
+
+_WHY: Final = {"running": "it is still running", "killed": "it was killed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +37,36 @@ def unfinished(directory: Path) -> RunDirError | None:
         standing = _standing(log)
     except OSError:
         return None
+    from rlm.runs.keeping import read_entry  # opens manifests, which only a look at runs needs
+
+    state = read_entry(directory).state
+    resume = f"rlm resume {shlex.quote(str(directory))}"
+    hints = {"running": "wait for its receipt", "killed": f"go on with it: {resume}"}
     total = "" if standing.total is None else f" of {standing.total:,}"
     return RunDirError(
-        f"the run in {str(directory)!r} has no receipt: it was killed, or is still running",
+        f"the run in {str(directory)!r} has no receipt: "
+        f"{_WHY.get(state, 'it was killed, or is still running')}",
         where=(
             f"its log, last written {written:%Y-%m-%d %H:%M:%S} UTC: {standing.task!r}, "
             f"{standing.windows:,} windows finished, {standing.done:,}{total} readings, "
             f"{standing.calls:,} calls answered"
         ),
-        hint=f"wait for its receipt if it still runs; otherwise: rlm resume {directory}",
+        hint=hints.get(state, f"wait for its receipt if it still runs; otherwise: {resume}"),
     )
+
+
+def since_receipt(directory: Path) -> str | None:
+    """Return what to say of a session that came after the receipt of a run; None where none did."""
+    from rlm.runs.keeping import read_entry  # opens manifests, which only a look at runs needs
+
+    match read_entry(directory).state:
+        case "running":
+            return "this receipt is of an earlier session: the run goes on right now"
+        case "killed":
+            resume = f"rlm resume {shlex.quote(str(directory))}"
+            return f"this receipt is of an earlier session: a later one was killed; {resume}"
+        case _:
+            return None
 
 
 def _standing(log: Path) -> _Standing:

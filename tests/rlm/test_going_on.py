@@ -1,6 +1,7 @@
 """What a run that is named again holds on to, and what it lets go."""
 
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,3 +149,22 @@ def test_a_session_that_goes_on_counts_what_is_left(
 def test_a_question_before_its_source_is_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", Q, "a.csv"]) == 2
     assert "the source comes first: rlm count SOURCE QUESTION" in capsys.readouterr().err
+
+
+def test_a_receipt_older_than_the_last_session_says_so(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was paid since stands in no receipt yet."""
+    _begin(server)
+    manifest = Path("r/manifest.json")
+    known = json.loads(manifest.read_bytes())
+    known["sessions"].append({**known["sessions"][-1], "number": 2, "ended": None})
+    manifest.write_text(json.dumps(known), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["show", "r"]) == 0
+    assert "a later one was killed; rlm resume r\n" in capsys.readouterr().err
+    Path("r/receipt.json").unlink()
+    assert main(["show", "r"]) == 2
+    err = capsys.readouterr().err
+    assert "has no receipt: it was killed\n" in err
+    assert "go on with it: rlm resume r\n" in err
