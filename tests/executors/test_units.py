@@ -1,5 +1,6 @@
 """Units as they travel, the line they have, and the lanes that carry them."""
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -21,7 +22,7 @@ from executors.engine.units import (
     UnitSpec,
     entry_of,
 )
-from executors.errors import ConfigError, Halted, InternalError, ValidationError
+from executors.errors import ConfigError, Halted, InternalError, MissingExtra, ValidationError
 
 pytestmark = pytest.mark.anyio
 
@@ -306,3 +307,10 @@ async def test_a_unit_asks_and_is_told(cluster: Cluster, monkeypatch: pytest.Mon
         (result,) = [result async for result in dask.run(units(1), answer)]
     assert isinstance(result, UnitDone)
     assert result.report.value == {"said": "because"}
+
+
+async def test_without_dask_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match="'dask'"):
+        async with engine():
+            pass
