@@ -45,7 +45,10 @@ def list_(
     ] = 50,
     json_: Json = False,
 ) -> int:
-    """List the runs under the data directory, the newest first."""
+    """List the runs under the data directory, the newest first.
+
+    Those that --run put elsewhere are not among them.
+    """
     # Manifests need pydantic; --help has no use for it.
     from rlm.render.lines import Piece, line, write_lines
     from rlm.runs.home import data_home
@@ -213,12 +216,18 @@ def _forgotten_lines(forgotten: Forgetting) -> list[str]:
     )
     erased = ", ".join(_counted(number, noun) for number, noun in facts if number)
     lines = [f"forgotten: {plain(forgotten.id, 100)}; it counts as left out from now on"]
-    lines.append(f"  erased: its text{', and of what was made of it: ' if erased else ''}{erased}")
+    if not forgotten.same_text:
+        made = f", and of what was made of it: {erased}" if erased else ""
+        lines.append(f"  erased: its text{made}")
+    elif erased:
+        lines.append(f"  erased: of what was made of it: {erased}")
     if forgotten.head:
         lines.append("  erased: the head that its label taught; a resume teaches another one")
     if forgotten.same_text:
         others = _counted(forgotten.same_text, "other record")
-        lines.append(f"  left: the text itself, since {others} of this run have it too")
+        have = "has" if forgotten.same_text == 1 else "have"
+        lines.append(f"  left: the text itself, which {others} of this run {have} too: forget each")
+    lines.append("  left: its id, so that it stays left out")
     lines += [f"  left: {plain(str(path))}, rows of this run" for path in forgotten.exports]
     if forgotten.source is not None:
         lines.append(f"  left: {plain(forgotten.source)}, where it was read from")

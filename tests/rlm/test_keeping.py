@@ -305,6 +305,7 @@ def test_to_forget_says_what_was_erased_and_what_was_left(
     out = capsys.readouterr().out
     assert "forgotten: a; it counts as left out from now on" in out
     assert f"left: {rows}" in out
+    assert "left: its id, so that it stays left out\n" in out
     assert f"left: {source}" in out
     assert main(["show", str(tmp_path / "run"), "--state", "left_out"]) == 0
     out = capsys.readouterr().out
