@@ -299,6 +299,10 @@ class Spool:
         Raises:
             SourceError: several ids have this normal form and none is exactly it.
         """
+        try:
+            id.encode("utf-8")
+        except UnicodeEncodeError:  # half a character: no id has one
+            return None
         exact = find_digest(self._order, self._ids, digest_of(id))
         if exact is not None:
             return exact

@@ -55,6 +55,7 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
     """
     if blob is not None:
         fields = cast("Fields", decode(blob))
+    _require_kinds(fields)
     tiers = cast("list[int | None]", fields.get("u", [None] * 4))
     temperature, logprobs = fields.get("t"), fields.get("l")
     return ModelReply(
@@ -70,6 +71,18 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
         temperature=None if temperature is None else inexact(temperature),
         requests=cast("int", fields.get("q", 1)),
     )
+
+
+def _require_kinds(fields: Fields) -> None:
+    """Refuse what a reply would hold and nobody could work with."""
+    for name in ("x", "s", "w", "m", "r"):
+        if not isinstance(fields.get(name, ""), str):
+            raise TypeError(f"{name!r} is no text")
+    tiers = cast("list[object]", fields.get("u", [None] * 4))
+    if len(tiers) != 4 or not all(n is None or (type(n) is int and n >= 0) for n in tiers):
+        raise ValueError("four counts of tokens, or None for each")
+    if type(requests := fields.get("q", 1)) is not int or requests < 1:
+        raise ValueError("an answer took a request or more")
 
 
 def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:

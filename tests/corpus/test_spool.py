@@ -244,6 +244,10 @@ async def test_damage_is_told_when_it_is_opened(tmp_path: Path, name: str) -> No
         Spool.open(tmp_path / "spool")
 
 
+async def test_no_record_has_half_a_character_for_an_id(tmp_path: Path) -> None:
+    assert (await spool([("a", "x")], tmp_path)).find("a\ud800") is None
+
+
 @pytest.mark.parametrize(
     "name",
     ["records.bin", "offsets.bin", "texts.bin", "ids.bin", "order.bin", "first.bin", "empty.bin"],

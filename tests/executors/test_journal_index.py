@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from executors.errors import DiskFault, RunDirError
 from executors.ids import ContentKey
+from executors.journal.answers import answers
 from executors.journal.journal import RunJournal
 from executors.journal.records import Filed, Paid, Spent
 from executors.messages import ModelReply
@@ -210,6 +211,31 @@ async def test_a_segment_that_is_damaged_under_a_run_is_asked_for_again(tmp_path
         first.unlink()
         with pytest.raises(DiskFault, match="cannot be read"):
             journal.find(key(0))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b'"u":[200', b'"u":[-20'),
+        (b'"u":[200', b'"u":[1.0'),
+        (b'"x":"1: yes"', b'"x":"1: yes","q":0'),
+        (b'"x":"1: yes"', b'"x":"1: yes","m":[]'),
+        (b'"x":"1: yes"', b'"x":"1: yes","t":"hot"'),
+        (b'"x":"1: yes"', b'"x":"1: yes","l":{}}'),
+    ],
+)
+async def test_an_answer_that_is_damaged_inside_is_asked_for_again(
+    tmp_path: Path, damage: tuple[bytes, bytes]
+) -> None:
+    await a_run(tmp_path, 2)
+    first = segments(tmp_path)[0]
+    raw = first.read_bytes()
+    assert damage[0] in raw
+    first.write_bytes(raw.replace(*damage))
+    assert [found for found, _, _ in answers(tmp_path)] == [key(1)]
+    async with opened(tmp_path) as journal:
+        assert journal.find(key(0)) is None
+        assert journal.find(key(1)) == FOUND
 
 
 # ---------------------------------------------------------------- many processes
