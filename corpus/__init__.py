@@ -11,6 +11,7 @@ Layout:
 - `prompts` `quotes`: how texts are shown to a model, and whether what it quotes stands in them
 - `judges`: encoder, chat, log-probability and rule judges behind one protocol
 - `agenda` `filing`: what a session sets out to judge, and what the journal knows of it already
+- `codes` `votes`: verdicts in two bytes, and the passes of a record folded into one
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
 - `results` `tally_file`: what came out, in memory and on disk
 

@@ -1,8 +1,7 @@
 """The ledger of a count: every record comes out exactly once.
 
 Verdicts of parts and passes are folded as they come into two bytes a record and pass, so that a
-million records cost megabytes. The codes of a YesNo are ordered so that the fold over the parts of
-a record is a maximum: a match beats what is unresolved, that beats unsure, that beats no.
+million records cost megabytes.
 """
 
 from __future__ import annotations
@@ -10,49 +9,32 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Self, assert_never, cast
+from typing import Any, Final, Self, assert_never, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.codes import (
+    FIRST_LABEL,
+    MATCHED,
+    NONE,
+    NOT,
+    UNRESOLVED,
+    UNSURE,
+    Codes,
+    filed_value,
+    read_filed,
+)
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
-from executors.errors import InternalError, RunDirError, ValidationError
+from corpus.votes import Votes, fold_passes
+from executors.errors import InternalError
 from executors.journal.json_lines import decode
 from executors.private import written_durably
 from executors.replies import JsonValue
 
-__all__ = [
-    "DISAGREE",
-    "EMPTY",
-    "FIRST_LABEL",
-    "LEFT_OUT",
-    "MATCHED",
-    "NEVER_JUDGED",
-    "NONE",
-    "NOT",
-    "UNRESOLVED",
-    "UNSURE",
-    "VOTES",
-    "Codes",
-    "Ledger",
-    "Votes",
-    "fold_passes",
-    "read_filed",
-]
+__all__ = ["DISAGREE", "NEVER_JUDGED", "Ledger"]
 
-Codes = NDArray[np.uint16]
-Votes = Literal["any", "majority", "all"]
-VOTES: Final[tuple[Votes, ...]] = ("any", "majority", "all")
-
-NONE: Final = 0
-NOT: Final = 1
-UNSURE: Final = 2
-UNRESOLVED: Final = 3
-MATCHED: Final = 4
-EMPTY: Final = 5
-LEFT_OUT: Final = 6
-FIRST_LABEL: Final = 16
 _MAX_REASONS: Final = 4_096
 DISAGREE: Final = "its parts were given different labels"
 NEVER_JUDGED: Final = "never judged: the run ended first"
@@ -147,16 +129,16 @@ class Ledger:
             return None
         if part.of > 1:
             reason = self.reason(part.ordinal) if code == UNSURE else ""
-            return _value(code, None, reason, self.quotes.get(part.ordinal))
+            return filed_value(code, None, reason, self.quotes.get(part.ordinal))
         match verdict:
             case Unresolved():
                 return None
             case Unsure():
-                return _value(code, verdict.probability, verdict.reason, None)
+                return filed_value(code, verdict.probability, verdict.reason, None)
             case Matched() | Chosen():
-                return _value(code, verdict.probability, "", verdict.quote)
+                return filed_value(code, verdict.probability, "", verdict.quote)
             case NotMatched():
-                return _value(code, verdict.probability, "", None)
+                return filed_value(code, verdict.probability, "", None)
             case _:
                 assert_never(verdict)
 
@@ -369,108 +351,3 @@ class Ledger:
             self.reasons.append(reason)
             self._kinds.append(kind)
         return code
-
-
-def _value(code: int, probability: float | None, reason: str, quote: Quote | None) -> JsonValue:
-    """Return a verdict as JSON: its code alone where that says it all, as nearly always."""
-    if quote is not None:
-        return [code, probability, reason, [quote.text, quote.start, quote.end]]
-    if reason:
-        return [code, probability, reason]
-    return code if probability is None else [code, probability]
-
-
-def read_filed(value: JsonValue, labels: int) -> tuple[int, float | None, str, Quote | None]:
-    """Return code, probability, reason and quote of what `Ledger.filed` returned.
-
-    Args:
-        labels: how many labels the question has.
-
-    Raises:
-        RunDirError: it is no such value.
-    """
-    match value:
-        case int(code):
-            found: tuple[int, float | None, str, Quote | None] = (code, None, "", None)
-        case [int(code), float() | int() | None as probability]:
-            found = (code, probability, "", None)
-        case [int(code), float() | int() | None as probability, str(reason)]:
-            found = (code, probability, reason, None)
-        case [
-            int(code),
-            float() | int() | None as probability,
-            str(reason),
-            [str(text), int(start), int(end)],
-        ]:
-            found = (code, probability, reason, Quote(text=text, start=start, end=end))
-        case _:
-            raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
-    plain = (NOT, UNSURE) if labels else (NOT, UNSURE, MATCHED)
-    known = found[0] in plain or FIRST_LABEL <= found[0] < FIRST_LABEL + labels
-    if isinstance(found[0], bool) or not known:
-        raise RunDirError(f"the journal holds a verdict that is none: {value!r}"[:200])
-    return found
-
-
-def fold_passes(rows: Codes, votes: Votes) -> Codes:
-    """Fold the codes of several passes, shape (passes, records), into one code a record.
-
-    any: a match in one pass is a match; else unresolved beats unsure beats no. Different labels in
-    different passes are unsure.
-    majority: more than half of the passes must agree; else unresolved if a pass was, else unsure.
-    all: every pass must say yes; one no is a no. Labels must be the same in every pass.
-    """
-    if len(rows) == 1:
-        alone: Codes = rows[0].copy()
-        return alone
-    is_label = rows >= FIRST_LABEL
-    if bool(is_label.any()):
-        return _fold_label_passes(rows, is_label, votes)
-    match votes:
-        case "any":
-            best: Codes = np.maximum.reduce(rows, axis=0).astype(np.uint16)
-            return best
-        case "majority":
-            half = len(rows) / 2
-            return _choose(
-                (rows == MATCHED).sum(axis=0) > half, (rows == NOT).sum(axis=0) > half, rows
-            )
-        case "all":
-            return _choose((rows == MATCHED).all(axis=0), (rows == NOT).any(axis=0), rows)
-        case _:
-            raise ValidationError(f"votes={votes!r}", hint=f"choose one of {', '.join(VOTES)}")
-
-
-def _choose(yes: NDArray[np.bool_], no: NDArray[np.bool_], rows: Codes) -> Codes:
-    open_ = np.where((rows == UNRESOLVED).any(axis=0), UNRESOLVED, UNSURE)
-    codes: Codes = np.where(yes, MATCHED, np.where(no, NOT, open_)).astype(np.uint16)
-    return codes
-
-
-def _fold_label_passes(rows: Codes, is_label: NDArray[np.bool_], votes: Votes) -> Codes:
-    first = np.where(is_label, rows, 0).max(axis=0)
-    agree = (rows == first) & is_label
-    contradicted = (is_label & ~agree).any(axis=0)
-    open_ = np.where((rows == UNRESOLVED).any(axis=0), UNRESOLVED, UNSURE)
-    match votes:
-        case "any":
-            won = (first > 0) & ~contradicted
-            open_ = np.where(contradicted, UNSURE, open_)
-        case "all":
-            won = agree.all(axis=0)
-        case "majority":
-            first, won = _majority_label(rows, is_label)
-        case _:
-            raise ValidationError(f"votes={votes!r}", hint=f"choose one of {', '.join(VOTES)}")
-    codes: Codes = np.where(won, first, open_).astype(np.uint16)
-    return codes
-
-
-def _majority_label(rows: Codes, is_label: NDArray[np.bool_]) -> tuple[Codes, NDArray[np.bool_]]:
-    best = np.zeros(rows.shape[1], dtype=np.uint16)
-    won = np.zeros(rows.shape[1], dtype=np.bool_)
-    for row, named in zip(rows, is_label, strict=True):
-        has_more = named & ((rows == row).sum(axis=0) > len(rows) / 2)
-        best = np.where(has_more, row, best).astype(np.uint16)
-        won |= has_more
-    return best, won

@@ -9,22 +9,12 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.ledger import (
-    EMPTY,
-    FIRST_LABEL,
-    LEFT_OUT,
-    MATCHED,
-    NEVER_JUDGED,
-    NOT,
-    UNRESOLVED,
-    UNSURE,
-    Codes,
-    Ledger,
-    Votes,
-)
+from corpus.codes import EMPTY, FIRST_LABEL, LEFT_OUT, MATCHED, NOT, UNRESOLVED, UNSURE, Codes
+from corpus.ledger import NEVER_JUDGED, Ledger
 from corpus.records import Record, RecordState
 from corpus.spool import Spool
 from corpus.verdicts import Quote
+from corpus.votes import Votes
 
 __all__ = [
     "FORGOTTEN",

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 
 from corpus.judges.base import JudgeKind
-from corpus.ledger import Votes
 from corpus.questions import Question, as_question
 from corpus.sources import SourceLike
+from corpus.votes import Votes
 from executors.buckets import Limits
 from executors.events import Event
 from executors.gate.allowance import Caps
@@ -76,7 +76,7 @@ async def count(
         terms: words of which any one makes a match, for the rule judge.
         passes: how often each record is judged, each time among other neighbours; a
             deterministic judge runs once.
-        votes: "any", "majority" or "all"; see `corpus.ledger.fold_passes`.
+        votes: "any", "majority" or "all"; see `corpus.votes.fold_passes`.
         window: records shown at once; None takes the judge's own.
         window_tokens: estimated tokens of a window; a longer record is read in parts.
         concurrency: windows in flight, on all workers together.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, Self, cast, get_args
 
 from corpus.judges.base import JudgeKind
-from corpus.ledger import VOTES, Votes
 from corpus.questions import require_encodable
+from corpus.votes import VOTES, Votes
 from executors.buckets import Limits
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from corpus.judges.base import JudgeKind
-from corpus.ledger import Votes
 from corpus.questions import Question
 from corpus.sources import SourceLike
+from corpus.votes import Votes
 from executors.buckets import Limits
 from executors.engine.stop import Stop
 from executors.errors import ConfigError

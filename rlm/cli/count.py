@@ -259,7 +259,7 @@ def count(
     )
 
     from corpus.judges.base import JudgeKind
-    from corpus.ledger import VOTES
+    from corpus.votes import VOTES
     from rlm.cli.going_on import bounded, options_over
     from rlm.cli.run import run_count
     from rlm.outputs import check_target

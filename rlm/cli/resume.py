@@ -72,7 +72,7 @@ def resume(
     """
     require_given(model=model, key_env=key_env, price=price, engine=engine)
     # Numbers and manifests load where a run is opened; --help has no use for them.
-    from corpus.ledger import VOTES
+    from corpus.votes import VOTES
     from rlm.cli.going_on import bounded
     from rlm.cli.run import run_count
     from rlm.outputs import check_target

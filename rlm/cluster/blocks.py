@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.agenda import Agenda
+from corpus.codes import MATCHED
 from corpus.filing import Filing
 from corpus.judges.base import Judge
-from corpus.ledger import MATCHED, Ledger
+from corpus.ledger import Ledger
 from corpus.patience import Patience
 from corpus.reasons import Reasons
 from corpus.records import Part

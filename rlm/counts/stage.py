@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from corpus.agenda import Agenda, Ordinals
+from corpus.codes import FIRST_LABEL, MATCHED, NOT
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted
 from corpus.filing import Filing
 from corpus.judges.base import Judge
 from corpus.judges.encoder import EncoderJudge
-from corpus.ledger import FIRST_LABEL, MATCHED, NOT, Ledger
+from corpus.ledger import Ledger
 from corpus.questions import OneOf, Question
 from corpus.results import Tally, tally
 from corpus.scan import Scan, distinct, scan

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus.codes import EMPTY, LEFT_OUT
 from corpus.identity import DIGEST_SIZE, digest_of
-from corpus.ledger import EMPTY, LEFT_OUT
 from corpus.records import is_blank
 from corpus.repeats import fingerprint, first_of_each, sorted_order
 from corpus.results import Ranking, Tally, ranked_by_probability

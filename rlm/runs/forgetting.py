@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus.codes import LEFT_OUT, Codes
 from corpus.identity import normal_id
 from corpus.judges.head import Head
-from corpus.ledger import LEFT_OUT, Codes
 from corpus.results import Ranking, Tally, assemble, ranked_by_probability
 from corpus.spool import Spool
 from corpus.tally_file import drop_result, load_result, save_ranking, save_tally

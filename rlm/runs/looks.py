@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpus.codes import FIRST_LABEL, read_filed
 from corpus.filing import verdict_scope
-from corpus.ledger import FIRST_LABEL, read_filed
 from corpus.results import state_of
 from executors.ids import ContentKey
 from executors.journal.lines import Noted, read_line

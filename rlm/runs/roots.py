@@ -23,9 +23,9 @@ from typing import Final, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.codes import FIRST_LABEL
 from corpus.criterion import Criterion
 from corpus.identity import DIGEST_SIZE
-from corpus.ledger import FIRST_LABEL
 from corpus.results import Ranking, Tally, state_of
 from corpus.spool import Spool
 from corpus.verdicts import Quote

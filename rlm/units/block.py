@@ -9,8 +9,9 @@ import anyio
 import numpy as np
 
 from corpus.agenda import Block, Ordinals
+from corpus.codes import MATCHED
 from corpus.filing import Filing
-from corpus.ledger import MATCHED, Ledger
+from corpus.ledger import Ledger
 from corpus.patience import Patience
 from corpus.questions import OneOf
 from corpus.reasons import Reasons

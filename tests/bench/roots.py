@@ -16,7 +16,8 @@ _MEASURE = """
 import hashlib, sys, time, anyio
 from pathlib import Path
 from corpus.criterion import Criterion
-from corpus.ledger import MATCHED, Ledger
+from corpus.codes import MATCHED
+from corpus.ledger import Ledger
 from corpus.questions import YesNo
 from corpus.results import tally
 from corpus.sources import open_source

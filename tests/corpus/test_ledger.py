@@ -7,18 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.ledger import (
-    FIRST_LABEL,
-    MATCHED,
-    NOT,
-    UNRESOLVED,
-    UNSURE,
-    Ledger,
-    Votes,
-    fold_passes,
-)
+from corpus.codes import FIRST_LABEL, MATCHED, NOT, UNRESOLVED, UNSURE
+from corpus.ledger import Ledger
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Quote, Unresolved, Unsure, Verdict
+from corpus.votes import Votes, fold_passes
 from executors.errors import InternalError, ValidationError
 
 YES, NO = Matched(), NotMatched()

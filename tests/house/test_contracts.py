@@ -11,7 +11,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PURE = {
     *(
         f"corpus.{name}"
-        for name in ("agenda", "chunks", "exact", "ledger", "questions", "records", "windows")
+        for name in (
+            *("agenda", "chunks", "codes", "exact", "ledger", "questions", "records", "votes"),
+            "windows",
+        )
     ),
     *(f"planner.{name}" for name in ("complexity", "plan", "routes", "tree")),
     *(f"rlm.{name}" for name in ("lineage", "outcome", "receipts", "verdict", "verification")),

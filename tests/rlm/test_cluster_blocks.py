@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from corpus.agenda import Agenda
+from corpus.codes import MATCHED, NOT, UNRESOLVED
 from corpus.criterion import Criterion
 from corpus.filing import Filing
 from corpus.judges.chat import ChatJudge
-from corpus.ledger import MATCHED, NOT, UNRESOLVED, Ledger
+from corpus.ledger import Ledger
 from corpus.questions import YesNo
 from corpus.scan import distinct
 from corpus.sources import open_source

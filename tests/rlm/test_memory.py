@@ -112,7 +112,8 @@ def test_a_million_ids_of_a_result_stay_on_disk_and_out_of_the_receipt(tmp_path:
         """
 import time, anyio, numpy as np
 from corpus.criterion import Criterion
-from corpus.ledger import MATCHED, Ledger
+from corpus.codes import MATCHED
+from corpus.ledger import Ledger
 from corpus.questions import YesNo
 from corpus.results import tally
 from corpus.sources import open_source
