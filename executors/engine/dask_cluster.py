@@ -21,7 +21,7 @@ _CONNECT: Final = 10.0  # seconds until a scheduler has answered
 _STARTING: Final = 120.0  # seconds that the processes of a local cluster may take to come up
 _CLOSING: Final = 10.0  # seconds that a cluster may take to end
 
-_SETTINGS: Final = {
+_SETTINGS: Final[dict[str, object]] = {
     # One lost worker is one lost unit: who gave it knows what was paid for, and dask does not.
     "distributed.scheduler.allowed-failures": 0,
     "distributed.scheduler.work-stealing": False,

@@ -145,7 +145,7 @@ async def test_while_the_reset_is_far_away_nobody_sends_and_after_it_calls_go_ag
     for _ in range(2):
         with pytest.raises(OutOfQuota) as caught:
             await shared.run(server, on_retry=Waits())
-    assert (server.requests, caught.value.where) == (1, "m")
+        assert (server.requests, caught.value.where) == (1, "m")
     clock.advance(3_602.0)
     assert await shared.run(server, on_retry=Waits()) == ("ok", 1)
 

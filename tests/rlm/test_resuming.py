@@ -173,7 +173,8 @@ async def test_a_run_of_another_machine_is_asked_for_its_model(tmp_path: Path) -
     run = tmp_path / "run"
     await count("fire?", corpus(8), terms=("fire",), run=run)
     manifest = Manifest.load(run)
-    options = {**manifest.options, "model": "openai+http://127.0.0.1:9/v1:x", "terms": []}
+    theirs: dict[str, object] = {"model": "openai+http://127.0.0.1:9/v1:x", "terms": []}
+    options = {**manifest.options, **theirs}
     for mark in ("0" * 32, "é" * 16):
         manifest.model_copy(update={"mark": mark, "options": options}).save(run)
         with pytest.raises(ConfigError, match="made elsewhere"):
