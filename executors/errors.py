@@ -11,6 +11,7 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   └── RunDirError         a run directory that exists, is locked, or cannot be written
 ├── ModelError              the world's: a model or the way to it
 │   ├── AuthError           401, 403
+│   │   └── NoQuota         the account has no money or quota left: 402, 429
 │   ├── RequestRejected     400, 404, 413, 422: this request can never succeed
 │   │   ├── ContextExceeded prompt plus reserve longer than the window
 │   │   └── NotEncodable    the request cannot be written as UTF-8 JSON
@@ -60,6 +61,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "ModelUnusable",
+    "NoQuota",
     "NotEncodable",
     "OutOfQuota",
     "OutputError",
@@ -207,6 +209,12 @@ class AuthError(ModelError):
     """The server refused the key (401, 403)."""
 
     code = "auth"
+
+
+class NoQuota(AuthError):
+    """The server knows the key, and its account has no money or quota left (402, 429)."""
+
+    code = "quota"
 
 
 class RequestRejected(ModelError):

@@ -14,6 +14,7 @@ from executors.errors import (
     ConfigError,
     ContextExceeded,
     ModelError,
+    NoQuota,
     RateLimited,
     RequestRejected,
     ServerFault,
@@ -38,9 +39,9 @@ pytestmark = pytest.mark.anyio
     [
         (error(401), AuthError, False, False),
         (error(403), AuthError, False, False),
-        (error(402), AuthError, False, False),
+        (error(402), NoQuota, False, False),
         (error(429), RateLimited, True, False),
-        (error(429, code="insufficient_quota"), AuthError, False, False),
+        (error(429, code="insufficient_quota"), NoQuota, False, False),
         (error(400), RequestRejected, False, False),
         (error(404), RequestRejected, False, False),
         (error(422), RequestRejected, False, False),
@@ -67,6 +68,15 @@ async def test_each_status_is_its_own_error(
     found = await failure(act)
     assert type(found) is wanted
     assert (found.retryable, found.maybe_paid) == (retryable, paid)
+
+
+@pytest.mark.parametrize("act", [error(402), error(429, code="insufficient_quota")])
+async def test_an_empty_account_is_called_quota_and_its_key_is_not_blamed(act: Act) -> None:
+    found = await failure(act)
+    assert (found.code, found.hint) == (
+        "quota",
+        "the account has no quota left: see its billing",
+    )
 
 
 async def test_a_404_names_the_model_and_the_base_url() -> None:

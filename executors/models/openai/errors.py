@@ -18,6 +18,7 @@ from executors.errors import (
     AuthError,
     ContextExceeded,
     ModelError,
+    NoQuota,
     RateLimited,
     RequestRejected,
     ServerFault,
@@ -85,6 +86,7 @@ def error_of_reply(reply: HttpReply, says: ServerSays, *, base_url: str, where: 
 
 
 _LIMITED = "lower --concurrency, or wait for the limit to pass"
+_BILLING = "the account has no quota left: see its billing"
 
 
 def _final(status: int, says: ServerSays, what: str, *, base_url: str, where: str) -> ModelError:
@@ -94,7 +96,7 @@ def _final(status: int, says: ServerSays, what: str, *, base_url: str, where: st
             what, where=where, hint="check the key, and that it belongs to this server"
         )
     if status in (402, 429):
-        return AuthError(what, where=where, hint="the account has no quota left: see its billing")
+        return NoQuota(what, where=where, hint=_BILLING)
     if status == 404:
         hint = f"check the model's name, and that {base_url} is the base URL of its server"
         return RequestRejected(what, where=where, hint=hint, status=status)
@@ -128,7 +130,9 @@ def error_of_event(
     what = f"the server reported an error inside its answer: {clipped(says.message)!r}"
     kind = f"{says.type} {says.code}".lower()
     error: ModelError
-    if says.is_any_of(_NO_MONEY) or "authentication" in kind or "permission" in kind:
+    if says.is_any_of(_NO_MONEY):
+        error = NoQuota(what, where=where, hint=_BILLING)
+    elif "authentication" in kind or "permission" in kind:
         error = AuthError(what, where=where, hint="check the key and its account")
     elif "rate_limit" in kind or "too_many_requests" in kind or "429" in kind.split():
         error = RateLimited(what, where=where, hint=_LIMITED)
