@@ -155,7 +155,8 @@ class Index:
         file = _connect(self.path)
         try:
             file.execute("PRAGMA journal_mode = WAL")
-            file.execute("PRAGMA synchronous = OFF")  # what a crash damages is made again
+            # In order, or a loss of power could leave the mark of what was read without what it read.
+            file.execute("PRAGMA synchronous = NORMAL")
             file.execute(f"PRAGMA cache_size = -{_BUILDING}")
             with _transaction(file):
                 _prepare(file)
