@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final, Protocol
 
 import anyio
@@ -15,8 +16,10 @@ import anyio
 from executors.engine.dask_address import Joined, Local, Place, address_of
 from executors.errors import ConfigError, MissingExtra
 
-__all__ = ["Client", "Future", "cluster"]
+__all__ = ["Client", "Future", "cluster", "require_dask"]
 
+_NEEDED: Final = ("dask", "distributed", "cryptography")
+"""The last one makes the certificate of a local cluster."""
 _CONNECT: Final = 10.0  # seconds until a scheduler has answered
 _STARTING: Final = 120.0  # seconds that the processes of a local cluster may take to come up
 _CLOSING: Final = 10.0  # seconds that a cluster may take to end
@@ -86,6 +89,20 @@ class Client(Protocol):
         ...
 
 
+def require_dask(place: Place) -> None:
+    """Refuse a place without what it needs, which is looked for and not loaded.
+
+    Raises:
+        MissingExtra: dask is not installed.
+    """
+    if not all(map(find_spec, _NEEDED)):
+        raise _missing(place)
+
+
+def _missing(place: Place) -> MissingExtra:
+    return MissingExtra(extra="dask", needed_for=f"engine={str(place)!r}")
+
+
 @asynccontextmanager
 async def cluster(place: Place) -> AsyncGenerator[Client]:
     """Start or join a cluster, and leave it at the end.
@@ -94,11 +111,12 @@ async def cluster(place: Place) -> AsyncGenerator[Client]:
         MissingExtra: dask is not installed.
         ConfigError: it cannot be started, or nobody answers.
     """
+    require_dask(place)
     try:
         dask, distributed = import_module("dask"), import_module("distributed")
-        import_module("cryptography")  # makes the certificate of a local cluster
+        import_module("cryptography")
     except ImportError:
-        raise MissingExtra(extra="dask", needed_for=f"engine={str(place)!r}") from None
+        raise _missing(place) from None
     with _quiet(), dask.config.set(_SETTINGS):
         match place:
             case Local():

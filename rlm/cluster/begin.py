@@ -9,6 +9,7 @@ from corpus.criterion import Criterion
 from executors.calls import Calls
 from executors.engine.dask import DaskEngine
 from executors.engine.dask_address import place_of
+from executors.engine.dask_cluster import require_dask
 from executors.engine.stop import Stop
 from executors.engine.units import UnitExecutor
 from executors.errors import ValidationError
@@ -41,8 +42,9 @@ def require_units(options: CountOptions, plan: JudgePlan) -> None:
 
     Raises:
         ValidationError: it is not a model named by its spec that judges.
+        MissingExtra: dask is not installed.
     """
-    place_of(options.engine)
+    place = place_of(options.engine)
     if options.replay is not None:
         raise ValidationError(
             f"engine={options.engine!r} has no effect: a replay asks nobody",
@@ -60,6 +62,7 @@ def require_units(options: CountOptions, plan: JudgePlan) -> None:
             "an object in this one",
             hint=f"name it by a spec, as in {name}='openai:NAME', or leave --engine out",
         )
+    require_dask(place)
 
 
 def engine_for(options: CountOptions) -> DaskEngine:

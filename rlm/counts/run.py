@@ -80,6 +80,7 @@ class CountRun:
         self._spent = False
         self._journal: Journal = NoJournal()
         self._allowance: CapsAllowance | None = None
+        self._calls: Calls | None = None
         self._partial: Callable[[], Tally] | None = None
 
     async def outcome(self, corpus: SourceLike | Corpus | None) -> CountOutcome:
@@ -107,12 +108,20 @@ class CountRun:
                 self._ending = Ending(session, self._log, self._criterion, self._clock)
                 return await self._whole(corpus)
         except (UsageError, ReplayMiss):
-            if not self._spent or self._options.replay is not None:
-                session.discard(remove=self._options.run is None)
+            if self._is_void:
+                session.discard()
             raise
         finally:
             with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
                 await session.close()
+
+    @property
+    def _is_void(self) -> bool:
+        """Whether an error of the caller's now leaves no session: nothing was, or could be, paid."""
+        return not self._spent or self._options.replay is not None
+
+    def _begun(self) -> None:
+        self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
 
     async def _begin(self) -> Session:
         options, now = self._options, self._clock.now()
@@ -130,6 +139,8 @@ class CountRun:
         try:
             return await self._count(None if corpus is None else self._open(corpus))
         except (UsageError, ReplayMiss):
+            if not self._is_void:
+                self._ending.finish("failed", self._so_far())
             raise
         except Halted as halted:
             # The caller's own source or callback said stop before anything was judged.
@@ -271,7 +282,7 @@ class CountRun:
             tokens=spent.tokens,
             usd=spent.usd,
         )
-        calls = Calls(
+        self._calls = calls = Calls(
             allowance=self._allowance,
             emit=self._log.emit,
             clock=self._clock,
@@ -357,11 +368,13 @@ class CountRun:
             allowance=self._allowance,
             node=_JUDGE,
             notes=tuple(self._notes),
+            begun=self._begun,
         )
         ledger = stage.ledger()
         self._partial = partial(stage.tally, ledger)
-        self._spent = not isinstance(self._plan, Ruling)  # a rule costs nothing
         halted = await stage.run(ledger)
+        if self._calls is not None:
+            self._calls.tell_pace()
         try:
             await self._session.end_journal()
         except DiskFault as fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ class Stage:
     Args:
         allowance: what calls may spend; None where no model is asked.
         notes: what is known of the judge's teaching, for the reader of the tally.
+        begun: called once all that judges has started, before the first call.
     """
 
     session: Session
@@ -61,6 +63,7 @@ class Stage:
     allowance: CapsAllowance | None
     node: NodeId
     notes: tuple[str, ...]
+    begun: Callable[[], object]
 
     def ledger(self) -> Ledger:
         """Return an empty ledger for it."""
@@ -88,6 +91,7 @@ class Stage:
         heeding = nullcontext() if options.stop is None else options.stop.heeding()
         async with AsyncExitStack() as stack:
             engine = await self._engine(stack, filing, agenda)
+            self.begun()
             stack.enter_context(heeding)
             said = stack.enter_context(self.log.node(self.node, f"judge by {info.name}"))
             self.log.emit(
@@ -102,6 +106,8 @@ class Stage:
                     asks=isinstance(self.plan, Asking),
                     priced=self._is_priced(),
                     restored=0 if filing is None else int(filing.done.sum()),
+                    restored_in=() if filing is None else tuple(filing.done.sum(axis=1).tolist()),
+                    server=self.plan.model.info.server if isinstance(self.plan, Asking) else "",
                 )
             )
             try:

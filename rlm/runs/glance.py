@@ -150,7 +150,7 @@ async def _first(wanted: Wanted, now: datetime) -> AsyncGenerator[Glance]:
     try:
         yield _First(session)
     except BaseException:
-        session.discard(remove=False)
+        session.discard()
         raise
     else:
         # A look is no session: the first one is still to come.

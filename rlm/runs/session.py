@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from rlm._version import __version__
 from rlm.corpora import Spec
 from rlm.labels import Label
 from rlm.runs.foreign import refuse_links
+from rlm.runs.former import Former
 from rlm.runs.home import MANIFEST, run_directory
 from rlm.runs.keeping import RunEntry, expire_runs, kept_days
 from rlm.runs.label_file import keep_labels, kept_labels
@@ -68,14 +68,16 @@ class Session:
         lock: RunLock,
         *,
         before: Manifest,
+        former: Former,
         expired: tuple[RunEntry, ...] = (),
     ) -> None:
         self.directory = directory
         self.expired = expired
         """Runs that were deleted at its beginning, since the user keeps none so old."""
         self.manifest = manifest
-        self._before = before
-        """What a session that was wrong use leaves behind: the run as it was."""
+        self.before = before
+        """The run as it was, which a session that was wrong use leaves behind."""
+        self._former = former
         self.journal: Journal = NoJournal()
         self._lock = lock
         self._opened: RunJournal | None = None
@@ -89,11 +91,13 @@ class Session:
                 a run about something else.
         """
         kept = kept_days()
+        made = wanted.directory is None or not Path(wanted.directory).exists()
         directory = run_directory(run, wanted.directory)
         refuse_links(directory)
         lock = RunLock(directory)
         lock.take()
         try:
+            former = Former.of(directory, made=made)
             expired = expire_runs(now, kept)  # never this one, which is locked by now
             before = manifest = _manifest(directory, wanted, run)
             note = SessionNote(number=len(manifest.sessions) + 1, started=now, version=__version__)
@@ -109,7 +113,7 @@ class Session:
         except BaseException:
             lock.release()
             raise
-        return cls(directory, manifest, lock, before=before, expired=tuple(expired))
+        return cls(directory, manifest, lock, before=before, former=former, expired=tuple(expired))
 
     @property
     def number(self) -> int:
@@ -175,7 +179,7 @@ class Session:
             if await anyio.to_thread.run_sync(again):
                 spool.close()
                 spool = Spool.open(self.directory / SPOOL)
-        self._before = self._before.model_copy(update={"source": self.manifest.source})
+        self.before = self.before.model_copy(update={"source": self.manifest.source})
         self._read(spool)
         return spool
 
@@ -250,24 +254,13 @@ class Session:
         finally:
             self._lock.release()
 
-    def discard(self, *, remove: bool) -> None:
-        """Take back a run that never began to spend, where this is its first session.
-
-        Args:
-            remove: the directory too, since nobody but us named it.
-        """
-        if self.number > 1:
-            self.manifest = self._before
+    def discard(self) -> None:
+        """Take back a session that never began to spend; where it is the first one, the run too."""
+        if self._former.run:
+            (self.directory / f"agenda-{self.number}.npz").unlink(missing_ok=True)
+            self.manifest = self.before
             self.manifest.save(self.directory)
-            return
-        if remove:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            return
-        for entry in self.directory.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+        self._former.restore()
 
 
 def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
