@@ -36,6 +36,7 @@ from rlm.events import NodeFinished, NodeStarted
 from rlm.forecast import CountPlan, Load, Pacing, bounds_for, seconds_of, total, usd_of
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
 from rlm.options import CountOptions
+from rlm.other_model import dropped
 from rlm.runs.glance import Glance, glance
 from rlm.runs.log import ROOT
 from rlm.runs.manifest import Judging
@@ -119,6 +120,8 @@ class Rehearsal:
         return spool
 
     async def _planned(self, place: Glance, spool: Spool, corpus: Corpus | None) -> CountPlan:
+        if place.manifest is not None and (told := dropped(place.manifest, self._options)):
+            self._warned(told)
         found = CountPlan(
             question=self._question.text,
             source="the records of the run" if corpus is None else corpus.source.info.name,

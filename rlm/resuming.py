@@ -23,6 +23,7 @@ from rlm.corpora import Corpus, open_corpus
 from rlm.counting import CountOutcome
 from rlm.counts.run import CountRun
 from rlm.options import CountOptions, LabelsLike, Predicate
+from rlm.other_model import OF_MODEL, asked_by, asks_another
 from rlm.runs.home import named_run
 from rlm.runs.label_file import kept_labels
 from rlm.runs.manifest import Manifest, question_of
@@ -67,7 +68,8 @@ async def resume(
             None takes the records as the run read them.
         model, judge, encoder, prices: needed where the run was given an object in memory; a run
             that was made on another machine is asked for its model again. A model on another
-            server takes its key from the key_env that is named with it.
+            server takes its key from the key_env that is named with it, and another model its
+            price and limits: those of the one before are dropped.
         caps: bounds of the run as a whole, all sessions together, but for the seconds.
         stop: ask it to end, so that what is in flight is answered first.
 
@@ -124,6 +126,8 @@ def resumed(
     if not keeps_key(manifest.options, changes):
         changes.setdefault("key_env", None)
     _require(manifest, directory, changes)
+    if asks_another(asked_by(manifest), changes.get("model")):
+        changes = {**dict.fromkeys(OF_MODEL), **changes}
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
     return question_of(manifest), _again(manifest, directory), options
 

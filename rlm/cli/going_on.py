@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from rlm.options import CountOptions
+from rlm.other_model import OF_MODEL, asks_another
 from rlm.resuming import keeps_key
 from rlm.runs.home import MANIFEST
 from rlm.runs.label_file import kept_labels
@@ -20,7 +21,6 @@ from rlm.runs.manifest import Manifest
 
 __all__ = ["bounded", "options_over"]
 
-_OF_MODEL: Final = frozenset({"model", "prices", "limits"})
 _OF_JUDGE: Final = frozenset({"judge", "encoder", "terms", "quotes", "window"})
 
 
@@ -78,7 +78,7 @@ def _record_of(directory: Path, changes: dict[str, object]) -> Mapping[str, obje
 
 def _replaced(record: Mapping[str, object], changes: Mapping[str, object]) -> set[str]:
     """Return the options of the run that have no meaning under another judge or model."""
-    model = changes.get("model", record.get("model")) != record.get("model")
+    model = asks_another(record.get("model"), changes.get("model"))
     local = bool(changes.keys() & {"encoder", "terms"}) or changes.get("judge") in {
         "encoder",
         "rule",
@@ -86,7 +86,7 @@ def _replaced(record: Mapping[str, object], changes: Mapping[str, object]) -> se
     judge = model or bool(changes.keys() & {"judge", "encoder", "terms"})
     key = local or not keeps_key(record, changes)
     return {
-        *(_OF_MODEL if model or local else ()),
+        *({"model", *OF_MODEL} if model or local else ()),
         *(_OF_JUDGE if judge else ()),
         *({"key_env"} if key else ()),
     }

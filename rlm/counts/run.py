@@ -38,6 +38,7 @@ from rlm.counts.stage import Stage
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
+from rlm.other_model import dropped
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import write_atomically
 from rlm.runs.keeping import KEEP_DAYS
@@ -104,6 +105,8 @@ class CountRun:
                 if session.expired:
                     said = f"{len(session.expired)} old run(s) were deleted, as {KEEP_DAYS} asks"
                     self._log.warn(ROOT, "retention", said)
+                if told := dropped(session.before, self._options):
+                    self._log.warn(ROOT, "price", told)
                 self._warnings.go_to(self._log)
                 self._ending = Ending(session, self._log, self._criterion, self._clock)
                 return await self._whole(corpus)

@@ -4,13 +4,15 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 import rlm
 from rlm.cli import main
-from rlm.testing import Act, FakeServer, Received, judge_server
+from rlm.runs.manifest import Manifest
+from rlm.testing import Act, FakeServer, Received, ScriptedModel, judge_script, judge_server
 
 Q = "is it a refund?"
 
@@ -68,13 +70,46 @@ def test_what_a_count_names_holds_against_its_run(
     assert "judge: rule any of money" in capsys.readouterr().out
 
 
-def test_another_model_has_no_price_of_the_one_before(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("again", ["count a.csv Q --run", "resume"])
+def test_another_model_has_no_price_of_the_one_before_and_it_is_said(
+    server: FakeServer, again: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _begin(server)
     capsys.readouterr()
-    assert main(["count", "a.csv", Q, "--run", "r", "--model", f"openai+{server.base_url}:n"]) == 0
-    assert "calls of unknown price" in capsys.readouterr().out
+    words = [Q if word == "Q" else word for word in again.split()]
+    other = f"openai+{server.base_url}:n"
+    told = f"what {other} costs is unknown, and no bound of USD binds it"
+    assert main([*words, "r", "--model", other, "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    assert "cost: unknown" in out
+    assert told in err
+    assert main([*words, "r", "--model", other]) == 0
+    out, err = capsys.readouterr()
+    assert "calls of unknown price" in out
+    assert told in err
+    assert main(["resume", "r", "--votes", "all"]) == 0
+    assert told not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("again", ["count a.csv Q --run", "resume"])
+def test_a_price_that_is_named_with_another_model_is_its_own(
+    server: FakeServer, again: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(server)
+    capsys.readouterr()
+    words = [Q if word == "Q" else word for word in again.split()]
+    assert main([*words, "r", "--model", f"openai+{server.base_url}:n", "--price", "3,4"]) == 0
+    out, err = capsys.readouterr()
+    assert "unknown" not in out + err
+
+
+def test_a_model_that_is_given_again_keeps_its_price(tmp_path: Path) -> None:
+    model = ScriptedModel(judge_script(lambda text: "money" in text))
+    price = rlm.Price(input=Decimal(1), output=Decimal(2))
+    rlm.count_sync(Q, "a.csv", model=model, prices=price, passes=1, run="r")
+    rlm.resume_sync("r", model=model, passes=2)
+    rlm.close()
+    assert Manifest.load(Path("r")).options["prices"] is not None
 
 
 @pytest.mark.parametrize("again", ["resume", "count", "python"])
