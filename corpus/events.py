@@ -45,6 +45,10 @@ class ScanStarted(Event):
     """The price of what it costs is known, so that the bound of USD binds too."""
     restored: int = 0
     """Verdicts of earlier sessions that hold, all passes together."""
+    restored_in: tuple[int, ...] = ()
+    """Of these, those of each pass."""
+    server: str = ""
+    """scheme://host:port of the server that is asked; "" where it is the vendor's own, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Literal
 from executors.clock import Clock
 from executors.errors import Halted, InternalError, ModelError
 from executors.events import CallFailed, CallFinished, CallStarted, Emit, Retried, Warned
+from executors.gate.allowance import Estimate
 from executors.ids import ContentKey, NodeId
 from executors.makers import maker
 from executors.messages import CallRole, ModelReply
@@ -60,8 +61,12 @@ class CallLog:
             )
         )
 
-    def retried(self, attempt: int, error: ModelError, wait: float) -> None:
-        """A try failed, and another follows after `wait` seconds."""
+    def retried(self, attempt: int, error: ModelError, wait: float, worst: Estimate | None) -> None:
+        """A try failed, and another follows after `wait` seconds.
+
+        Args:
+            worst: what it was charged for, where it may have been billed.
+        """
         self._emit(
             Retried(
                 node=self._node,
@@ -71,6 +76,8 @@ class CallLog:
                 error=error.code,
                 wait=wait,
                 possibly_paid=error.maybe_paid,
+                worst_tokens=None if worst is None else worst.tokens,
+                worst_usd=None if worst is None else worst.usd,
             )
         )
 
@@ -94,9 +101,13 @@ class CallLog:
         )
 
     def failed(
-        self, error: BaseException, *, attempts: int, possibly_paid: bool, seconds: float
+        self, error: BaseException, *, attempts: int, worst: Estimate | None, seconds: float
     ) -> None:
-        """The call ended without an answer."""
+        """The call ended without an answer.
+
+        Args:
+            worst: what its last try was charged for, where it may have been billed.
+        """
         code, message = _named(error)
         self._emit(
             CallFailed(
@@ -109,14 +120,16 @@ class CallLog:
                 message=scrub(message),
                 attempts=attempts,
                 seconds=seconds,
-                possibly_paid=possibly_paid,
+                possibly_paid=worst is not None,
+                worst_tokens=None if worst is None else worst.tokens,
+                worst_usd=None if worst is None else worst.usd,
             )
         )
 
     def refused(self, error: ModelError | Halted) -> None:
         """The call ended without a request of its own; a halt is no failure of the call."""
         if isinstance(error, ModelError):
-            self.failed(error, attempts=0, possibly_paid=False, seconds=0.0)
+            self.failed(error, attempts=0, worst=None, seconds=0.0)
 
     def overrun(self) -> None:
         """The call used more than was reserved for it."""

@@ -201,6 +201,12 @@ class Calls:
         """Let those look again who wait for room: the allowance was given more, or ends."""
         self._room.tell()
 
+    def tell_pace(self) -> None:
+        """Warn of the rates that servers were found to bear, where they have refused calls."""
+        for endpoint in self._endpoints.values():
+            if (advice := endpoint.advice) is not None:
+                self._warned("pace", advice)
+
     def _warned(self, code: str, message: str) -> None:
         self.emit(Warned(node=_ROOT, at=self.clock.now(), code=code, message=message))
 

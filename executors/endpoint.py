@@ -34,6 +34,8 @@ T = TypeVar("T")
 _INF = float("inf")
 # Longer wishes are told as one; dates end sooner than floats.
 _CENTURY = 100 * 365 * 86_400.0
+# Refusals from which on the rate that was found is worth telling.
+_TELLING = 3
 OnRetry = Callable[[int, ModelError, float], Awaitable[None]]
 """Awaited before each wait, without a slot: number of the failed try (from 1), its error, the wait
 in seconds as far as it is known. What it raises ends the call."""
@@ -91,6 +93,18 @@ class Endpoint:
     def in_flight(self) -> int:
         """Calls that were sent and not answered yet."""
         return self._slots.taken
+
+    @property
+    def advice(self) -> str | None:
+        """What the reader should know of a rate that was found; None where it was not refused much."""
+        pace = self._pace
+        a_minute = _rounded_down(60 * (pace.borne or 0.0))
+        if pace.refusals < _TELLING or a_minute < 1:
+            return None
+        return (
+            f"the server refused {pace.refusals:,} requests; about {a_minute:,} a minute went "
+            f"through: --rpm {a_minute}"
+        )
 
     def resize(self, *, cap: int, limits: Limits | None) -> None:
         """Go on with another cap and other limits, as a lease that was divided anew gives them."""
@@ -269,6 +283,12 @@ class Endpoint:
 
     def _in(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=min(seconds, _CENTURY))
+
+
+def _rounded_down(rate: float) -> int:
+    """Return a rate to two digits, and never more than it is."""
+    unit: int = 10 ** max(0, len(str(int(rate))) - 2)
+    return int(rate) // unit * unit
 
 
 def _closes(error: ModelError) -> TypeGuard[RateLimited | ServerFault]:

@@ -63,6 +63,10 @@ class Retried(Event):
     """Seconds."""
     possibly_paid: bool
     """The failed attempt may have been billed: its reservation was charged."""
+    worst_tokens: int | None = None
+    """What was charged for it: at most what it cost. None where nothing was, or nobody knows."""
+    worst_usd: Decimal | None = None
+    """Of that; None also where no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +103,7 @@ class CallFailed(Event):
     attempts: int
     seconds: float
     possibly_paid: bool
+    worst_tokens: int | None = None
+    """What the last attempt was charged for, where it may have been billed."""
+    worst_usd: Decimal | None = None
+    """Of that; None also where no price is known."""

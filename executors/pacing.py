@@ -67,6 +67,7 @@ class Pace:
         "closed_until",
         "epoch",
         "in_a_row",
+        "refusals",
     )
 
     def __init__(self, policy: RetryPolicy, random: Random) -> None:
@@ -95,6 +96,8 @@ class Pace:
         """How often the endpoint was closed: the refusal of a call from before is no news."""
         self.in_a_row = 0
         """Refusals without an answer to a later call."""
+        self.refusals = 0
+        """Calls that were refused, all in all."""
 
     @property
     def bound(self) -> bool:
@@ -105,6 +108,13 @@ class Pace:
     def rate(self) -> float:
         """Calls a second; infinite as long as nothing was refused."""
         return _INF if self._bucket is None else self._bucket.rate
+
+    @property
+    def borne(self) -> float | None:
+        """Calls a second that went through; None where refusals tell nothing of it."""
+        if self._bucket is None or self._crowded or self.in_a_row:
+            return None
+        return min(self._bucket.rate, self._ceiling)
 
     def wait(self, now: float) -> float:
         """Return the seconds until a call may leave."""
@@ -156,6 +166,7 @@ class Pace:
             tries: of the caller that has tried least among those who wait.
             crowded: the call lacked a slot, which says little about the rate.
         """
+        self.refusals += 1
         if epoch != self.epoch:
             self.closed_until = max(self.closed_until, now + (wish or 0.0))
             self._refused += self._unopened

@@ -122,7 +122,7 @@ class Payment:
         No slot is held here, so that waiting for room cannot block those who would make it.
         """
         self._in_flight = False
-        self._log.retried(attempt, error, wait)
+        self._log.retried(attempt, error, wait, self._worst if error.maybe_paid else None)
         if error.maybe_paid:
             self._close(charge=True)
             self._reservation = await self._room.reserve(replace(self._worst, calls=0))
@@ -144,7 +144,8 @@ class Payment:
         else:  # what is in flight may be billed
             paid, attempts = self._in_flight, self._sent
         self._close(charge=paid)
-        self._log.failed(error, attempts=attempts, possibly_paid=paid, seconds=seconds)
+        worst = self._worst if paid else None
+        self._log.failed(error, attempts=attempts, worst=worst, seconds=seconds)
         if not isinstance(error, DiskFault):  # what cannot be written any more is not tried again
             known = error if isinstance(error, ModelError) else None
             self._journal.failed(self._log.key, known, self._paid(attempts))

@@ -7,7 +7,8 @@ Layout:
 - `counts`: one session of a count, from its directory to its outcome
 - `cluster` `units`: a count on many processes: who coordinates, and what workers do
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
-- `outcome` `receipts` `sittings` `events`: how a run ends, and the folds that say what it did and cost
+- `outcome` `events`: how a run ends, and what happens in it
+- `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
 - `outputs` `summary`: results as files and as numbers
 - `cli` `render`: the command line, and what people see

@@ -4,117 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
 from rlm.events import NodeFinished, NodeStarted, RecordForgotten, RunFinished, RunStarted
+from rlm.nodes import NodeFold, NodeReceipt
 from rlm.sittings import SessionFold, SessionReceipt
+from rlm.totals import Totals
 
 __all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "Totals"]
-
-_SNIPPETS = 5
-
-
-@dataclass(slots=True, kw_only=True)
-class Totals:
-    """What calls used. Unknown usage is counted in calls, never as zero tokens."""
-
-    calls: int = 0
-    """Answered and paid for."""
-    attempts: int = 0
-    """Requests sent for them and for those that failed."""
-    shared: int = 0
-    replayed: int = 0
-    failed: int = 0
-    possibly_paid: int = 0
-    """Attempts without an answer that may have been billed; the budget was charged for them."""
-    input: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    output: int = 0
-    unmetered: int = 0
-    """Paid calls of which the server reported no usage."""
-    cost: Decimal = Decimal(0)
-    """USD, over the calls whose price is known."""
-    unpriced: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """All tokens that were reported."""
-        return self.input + self.cache_read + self.cache_write + self.output
-
-    def finished(self, event: CallFinished) -> None:
-        """Count an answered call."""
-        match event.source:
-            case "shared":
-                self.shared += 1
-                return
-            case "journal":
-                self.replayed += 1
-                return
-            case _:
-                self.calls += 1
-        usage = event.usage
-        self.attempts += event.attempts
-        self.input += usage.input or 0
-        self.cache_read += usage.cache_read or 0
-        self.cache_write += usage.cache_write or 0
-        self.output += usage.output or 0
-        self.unmetered += usage.input is None or usage.output is None
-        self.unpriced += event.cost is None
-        self.cost += event.cost or 0
-
-    def failed_call(self, event: CallFailed) -> None:
-        """Count a call without an answer."""
-        self.failed += 1
-        self.attempts += event.attempts
-        self.possibly_paid += event.possibly_paid
-
-    def add(self, other: Totals) -> None:
-        """Take in what others used."""
-        for part in fields(Totals):
-            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
-
-
-@dataclass(slots=True, kw_only=True)
-class NodeReceipt:
-    """What one node did."""
-
-    id: str
-    name: str
-    started: datetime | None = None
-    finished: datetime | None = None
-    error: str | None = None
-    said: tuple[str, ...] = ()
-    windows: int = 0
-    items: int = 0
-    """Parts shown in windows."""
-    unresolved: int = 0
-    """Parts that stayed unresolved."""
-    foreign: int = 0
-    """Answers for aliases that were never shown; dropped."""
-    repaired: int = 0
-    snippets: list[str] = field(default_factory=list[str])
-    """Starts of replies that could not be read: distinct ones, at most five."""
-    totals: Totals = field(default_factory=Totals)
-    warnings: dict[str, int] = field(default_factory=dict[str, int])
-
-    @property
-    def seconds(self) -> float | None:
-        """How long it took; None while it is open."""
-        if self.started is None or self.finished is None:
-            return None
-        return (self.finished - self.started).total_seconds()
-
-    @property
-    def parent(self) -> str | None:
-        """Id of the node above; None for the root."""
-        return self.id.rpartition(".")[0] or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +48,8 @@ class Receipts:
     """In their order; the totals are those of all of them."""
     forgotten: int = 0
     """Records whose texts were erased on request; they count as left out."""
+    server: str = ""
+    """scheme://host:port of the server that judged; "" where it is the vendor's own, or none."""
 
     def __repr__(self) -> str:
         ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
@@ -191,46 +94,44 @@ class ReceiptFold:
         self._run: RunStarted | None = None
         self._source: dict[str, str] = {}
         self._blocker: str | None = None
-        self._nodes: dict[str, NodeReceipt] = {}
+        self._nodes = NodeFold()
         self._totals: dict[tuple[str, str | None], Totals] = {}
         """By node and role of the call: so that a call is counted once, and summed at the end."""
         self._models: set[str] = set()
         self._temperatures: set[float | None] = set()
         self._sessions = SessionFold()
         self._forgotten = 0
+        self._server = ""
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
+        self._take(event)
+        self._nodes.last = event.at
+
+    def _take(self, event: Event) -> None:
         match event:  # what comes with every call stands first
             case CallStarted():
                 pass
             case CallFinished() | CallFailed() | Retried():
                 self._call(event)
             case WindowFinished():
-                node = self._node(event)
-                node.windows += 1
-                node.items += event.items
-                node.unresolved += event.unresolved
+                self._nodes.window(event)
                 self._sessions.window(event)
             case ScanStarted():
-                self._sessions.scan(event)
+                self._server = event.server
+                self._sessions.scan(event, untold=self._nodes.found(event))
             case JudgeNoted():
-                self._noted(event)
+                self._nodes.of(event.node).noted(event)
             case NodeStarted():
-                node = self._node(event)
-                node.name, node.started = event.name, event.at
-                node.finished = node.error = None
+                self._nodes.start(event)
             case NodeFinished():
-                node = self._node(event)
-                node.finished, node.said, node.error = event.at, event.said, event.error
+                self._nodes.finish(event)
             case Warned():
-                node = self._node(event)
-                node.warnings[event.message] = node.warnings.get(event.message, 0) + event.count
+                self._nodes.warn(event, event.message, event.count)
             case RunStarted() | RunFinished() | SourceRead() | RecordForgotten():
                 self._whole(event)
             case _:
-                node = self._node(event)
-                node.warnings[f"unknown event {event.kind!r}"] = 1
+                self._nodes.of(event.node).warnings[f"unknown event {event.kind!r}"] = 1
 
     def _whole(self, event: RunStarted | RunFinished | SourceRead | RecordForgotten) -> None:
         """Take what is about the run as a whole."""
@@ -245,6 +146,7 @@ class ReceiptFold:
             case RunStarted():
                 self._run = event
                 self._sessions.start(event)
+                self._nodes.begin(event)
             case RunFinished():
                 self._blocker = event.blocker
                 self._sessions.finish(event)
@@ -275,10 +177,7 @@ class ReceiptFold:
             options=run.options if run else {},
             source=dict(self._source),
             blocker=self._blocker,
-            nodes=tuple(
-                replace(node, totals=nodes[node.id])
-                for node in sorted(self._nodes.values(), key=_path)
-            ),
+            nodes=tuple(replace(node, totals=nodes[node.id]) for node in self._nodes),
             totals=totals,
             roles=dict(roles),
             models=tuple(sorted(self._models)),
@@ -289,28 +188,16 @@ class ReceiptFold:
             log_root=log_root,
             sessions=self._sessions.sessions,
             forgotten=self._forgotten,
+            server=self._server,
         )
 
     def _totals_of(self, event: Event, role: str | None) -> Totals:
-        found = self._totals.get((event.node, role))
+        place = self._nodes.place(event.node)
+        found = self._totals.get((place, role))
         if found is None:
-            self._node(event)
-            found = self._totals[event.node, role] = Totals()
+            self._nodes.of(event.node)
+            found = self._totals[place, role] = Totals()
         return found
-
-    def _node(self, event: Event) -> NodeReceipt:
-        found = self._nodes.get(event.node)
-        if found is None:
-            found = self._nodes[event.node] = NodeReceipt(id=event.node, name="")
-        return found
-
-    def _noted(self, event: JudgeNoted) -> None:
-        node = self._node(event)
-        node.foreign += event.foreign
-        node.repaired += event.repaired
-        kept = node.snippets
-        if event.snippet and len(kept) < _SNIPPETS and event.snippet not in kept:
-            kept.append(event.snippet)
 
     def _call(self, event: CallFinished | CallFailed | Retried) -> None:
         match event:
@@ -324,8 +211,4 @@ class ReceiptFold:
                 self._totals_of(event, event.role).failed_call(event)
                 self._sessions.call(event)
             case Retried():
-                self._totals_of(event, None).possibly_paid += event.possibly_paid
-
-
-def _path(node: NodeReceipt) -> tuple[int, ...]:
-    return tuple(int(step) for step in node.id.split(".")[1:])
+                self._totals_of(event, None).retried(event)

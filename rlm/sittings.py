@@ -8,6 +8,7 @@ from datetime import datetime
 from corpus.events import ScanStarted, WindowFinished
 from executors.events import CallFailed, CallFinished
 from rlm.events import RunFinished, RunStarted
+from rlm.totals import LOST
 
 __all__ = ["SessionFold", "SessionReceipt"]
 
@@ -65,9 +66,15 @@ class SessionFold:
         if self._sessions:
             self._sessions[-1].ended, self._sessions[-1].blocker = event.at, event.blocker
 
-    def scan(self, event: ScanStarted) -> None:
-        """Take in what there was already."""
+    def scan(self, event: ScanStarted, *, untold: int = 0) -> None:
+        """Take in what there was already.
+
+        Args:
+            untold: verdicts among these that no session has told; the one before was killed.
+        """
         self._scanning = True
+        if len(self._sessions) > 1 and self._sessions[-2].ended is None:
+            self._sessions[-2].verdicts += untold
         if self._sessions:
             self._sessions[-1].taken_over += event.restored
 
@@ -84,7 +91,7 @@ class SessionFold:
         match event:
             case CallFinished(source="paid"):
                 session.calls += 1
-            case CallFailed(error="lost"):
+            case CallFailed(error=error) if error == LOST:
                 session.lost += 1
             case _:
                 pass

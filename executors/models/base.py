@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from executors.messages import ModelReply, ModelRequest
 
 __all__ = ["Model", "ModelInfo"]
+
+# Written out, since what reads URLs is heavy and this is imported everywhere.
+_VENDORS: Final = "https://api.openai.com:443"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,11 @@ class ModelInfo:
     def spec(self) -> str:
         """The name people see: provider and model."""
         return f"{self.provider}:{self.name}"
+
+    @property
+    def server(self) -> str:
+        """The server that is asked; "" where it is the vendor's own, or this process."""
+        return "" if self.origin == _VENDORS or "://" not in self.origin else self.origin
 
 
 @runtime_checkable

@@ -53,14 +53,16 @@ def list_(
     from rlm.render.lines import Piece, line, write_lines
     from rlm.runs.home import data_home
     from rlm.runs.keeping import list_runs
+    from rlm.runs.told import with_told_calls
 
     entries = list_runs()
     if json_:
+        entries = [with_told_calls(entry) for entry in entries]
         print_json({"runs": [_data(entry) for entry in entries]})
         return Exit.DONE
     lines: list[Line] = []
     for entry in entries[:limit]:
-        lines += _entry_lines(entry)
+        lines += _entry_lines(with_told_calls(entry))
     total = sum(entry.bytes for entry in entries)
     where = f"{_counted(len(entries), 'run')}, {_size(total)} in {data_home()}"
     more = f"; {len(entries) - limit:,} are not listed: --limit N" if len(entries) > limit else ""

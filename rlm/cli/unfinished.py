@@ -79,7 +79,7 @@ def _standing(log: Path) -> _Standing:
                 total = items * passes
             case {"kind": "window_finished", "items": int(items)}:
                 windows, done = windows + 1, done + items
-            case {"kind": "call_finished"}:
+            case {"kind": "call_finished", "source": "paid"}:
                 calls += 1
             case _:
                 pass

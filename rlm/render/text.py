@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
+from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Final, cast
 
 from rlm.receipts import NodeReceipt, Receipts, Totals
@@ -22,6 +23,7 @@ __all__ = ["calls_of", "result_block", "roots", "spend_of", "times", "tree"]
 _WIDTH: Final = 300
 _LISTED: Final = 20
 _LABELS: Final = 200
+_CENTS: Final = Decimal("0.0001")
 # What is no error of ours is named in receipts as Python names it.
 _ENDINGS: Final = {"CancelledError": "cancelled", "KeyboardInterrupt": "cancelled"}
 _STATES: Final = (
@@ -69,6 +71,7 @@ def tree(receipts: Receipts) -> list[Line]:
     A node whose parent is missing stands at the top; none is left out.
     """
     known = {node.id for node in receipts.nodes}
+    changed = {_kin(id_) for id_ in known if "~" in id_}
     below: dict[str | None, list[NodeReceipt]] = {}
     for node in receipts.nodes:
         below.setdefault(node.parent if node.parent in known else None, []).append(node)
@@ -80,6 +83,8 @@ def tree(receipts: Receipts) -> list[Line]:
         children = below.pop(node.id, [])
         lines.append(_node_line(node, lead))
         gap = "│  " if children else "   "
+        if node.id.count(".") == 1 and _kin(node.id) in changed:
+            lines.append(line(Piece(hang + gap, "dim"), Piece(_when(node))))
         lines += [line(Piece(hang + gap, "dim"), piece) for piece in _details(node)]
         turns = [("├─ ", "│  ")] * (len(children) - 1) + [("└─ ", "   ")]
         branches = [
@@ -97,11 +102,15 @@ def roots(receipts: Receipts) -> list[Line]:
 
 
 def spend_of(totals: Totals) -> str:
-    """Return calls, tokens and USD in words: `12 calls, 3,400 tokens, 0.0120 USD`."""
-    if not totals.calls:
-        return "0 calls"
-    known = "known tokens" if totals.unmetered else "tokens"
-    return f"{_counted(totals.calls, 'call')}, {totals.tokens:,} {known}, {_money(totals)}"
+    """Return calls, tokens and USD in words: `12 calls, 3,400 tokens, 0.0120 USD`.
+
+    What may have been paid without an answer is told beside it: `…, and at most 0.0069 more for …`.
+    """
+    said = "0 calls"
+    if totals.calls:
+        known = "known tokens" if totals.unmetered else "tokens"
+        said = f"{_counted(totals.calls, 'call')}, {totals.tokens:,} {known}, {_paid(totals)}"
+    return f"{said}{_at_most(totals)}"
 
 
 def calls_of(totals: Totals) -> str:
@@ -109,14 +118,15 @@ def calls_of(totals: Totals) -> str:
     facts = (
         (totals.shared, "shared with an identical call"),
         (totals.replayed, "answered from the journal"),
-        (totals.failed, "failed"),
+        (totals.failed - totals.lost, "failed"),
+        (totals.lost, "lost in flight when a process died"),
         (
-            totals.possibly_paid,
+            totals.unanswered,
             "attempts without an answer that may have been billed: bounds count them",
         ),
         (totals.unmetered, "without a reported usage"),
     )
-    return ", ".join(f"{count:,} {what}" for count, what in facts if count)
+    return ", ".join(f"{count:,} {what}" for count, what in facts if count > 0)
 
 
 def times(message: str, count: int) -> str:
@@ -125,16 +135,45 @@ def times(message: str, count: int) -> str:
     return message if says else f"{message} ({count:,} times)"
 
 
-def _money(totals: Totals) -> str:
+def _paid(totals: Totals) -> str:
     if totals.unpriced and totals.unpriced >= totals.calls:
         return "price unknown"
     known = f"{totals.cost:.4f} USD"
     return f"{known} and {totals.unpriced:,} calls of unknown price" if totals.unpriced else known
 
 
+def _at_most(totals: Totals) -> str:
+    """Return what calls of which nothing is known may have cost on top; "" where there are none."""
+    tokens = totals.lost_tokens + totals.unanswered_tokens
+    usd = totals.lost_usd + totals.unanswered_usd
+    which: list[str] = []
+    if totals.lost:
+        which.append(f"{_counted(totals.lost, 'call')} that {_were(totals.lost)} lost")
+    if totals.unanswered_tokens:  # earlier versions did not say what they were charged for
+        which.append(f"{_counted(totals.unanswered, 'attempt')} without an answer")
+    if not which:
+        return ""
+    if not tokens:
+        return f", and whatever {which[0]} cost"
+    most = f"{_up(usd)}" if usd else f"{tokens:,} tokens"
+    return f", and at most {most} more for {' and '.join(which)} (counted on the bounds)"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _up(usd: Decimal) -> str:
+    """Return an amount that is not less than it is."""
+    try:
+        return f"{usd.quantize(_CENTS, rounding=ROUND_UP):,}"
+    except InvalidOperation:  # of a receipt from elsewhere: more than anybody pays
+        return f"{usd:,.4f}"
+
+
 def _tally(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
     task = _said(receipts.task)
-    judge = _pair("judge", _judge(result))
+    judge = _pair("judge", _judge(receipts, result))
     if receipts.blocker == "uncalibrated-judge":
         what = f", {_int(result.get('records')):,} records scored: {task}"
         return [line(Piece("no count", "warn"), what), judge]
@@ -198,10 +237,13 @@ def _coverage(result: Mapping[str, object], *, labels: bool) -> str:
     return f"{' to '.join(bounds)}: {what}, and that plus unsure and unresolved"
 
 
-def _judge(result: Mapping[str, object]) -> str:
+def _judge(receipts: Receipts, result: Mapping[str, object]) -> str:
     passes = _int(result.get("passes"))
     votes = f", votes {_said(result.get('votes'))}" if passes > 1 else ""
-    return f"{_said(result.get('judge'))}, {passes} pass{'es' if passes != 1 else ''}{votes}"
+    server = f" at {_said(receipts.server)}" if receipts.server else ""
+    return (
+        f"{_said(result.get('judge'))}{server}, {passes} pass{'es' if passes != 1 else ''}{votes}"
+    )
 
 
 def _ranking(receipts: Receipts, result: Mapping[str, object]) -> list[Line]:
@@ -254,6 +296,16 @@ def _node_line(node: NodeReceipt, lead: str) -> Line:
     tail = f"  {', '.join(facts)}" if facts else ""
     name = plain(node.name or node.id, 100)
     return line(Piece(lead, "dim"), Piece(name, "strong"), Piece(tail, "dim"))
+
+
+def _kin(id_: str) -> str:
+    """Return the id that works share of which one took the place of the other."""
+    return id_.partition("~")[0]
+
+
+def _when(node: NodeReceipt) -> str:
+    numbers = ", ".join(f"{number:,}" for number in node.sessions[:_LISTED])
+    return f"in session{'s' if len(node.sessions) != 1 else ''} {numbers or '?'}"
 
 
 def _details(node: NodeReceipt) -> Iterator[Piece]:

@@ -8,6 +8,7 @@ results   the tally of a run that ended; `exports` knows the files that it was w
 roots     hashes over what came out and over what was done; `merkle` is how they are made
 checking  a run against its own files
 looks     how one record was judged, by which session and in the answer to which call
+told      calls of a run without a receipt, from its log
 keeping   which runs there are, and which may go
 forgetting  erases one record; `traces` finds what was said of it, `spools` gives way to its spool
 foreign   directories that were made elsewhere

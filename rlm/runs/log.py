@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from executors.clock import Clock
 from executors.errors import DiskFault, RlmError, RunDirError
@@ -23,6 +23,7 @@ from rlm.outcome import Blocker
 from rlm.receipts import ReceiptFold, Receipts
 from rlm.runs.home import write_atomically
 from rlm.runs.roots import log_root
+from rlm.totals import LOST
 
 if TYPE_CHECKING:
     from executors.journal.index import Lost
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["ROOT", "ModelWarnings", "RunLog"]
 
 ROOT = NodeId("root")
-_LOST: Final = "lost"
 
 
 class RunLog:
@@ -91,7 +91,7 @@ class RunLog:
                     self._cut_off = False
                 case CallFinished(source="paid"):
                     self._told[event.key] += 1
-                case CallFailed(error=error) if error == _LOST:
+                case CallFailed(error=error) if error == LOST:
                     self._told[_lost_key(event.key)] += 1
                 case _:
                     pass
@@ -203,7 +203,7 @@ class RunLog:
 
 
 def _lost_key(key: str) -> str:
-    return f"{_LOST} {key}"
+    return f"{LOST} {key}"
 
 
 def _recovered(
@@ -232,11 +232,13 @@ def _lost(lost: Lost, *, node: NodeId, at: datetime, model: str) -> CallFailed:
         key=lost.key,
         role="judge",
         model=model,
-        error=_LOST,
+        error=LOST,
         message="the process ended while this call was in flight",
         attempts=1,
         seconds=0.0,
         possibly_paid=True,
+        worst_tokens=lost.tokens,
+        worst_usd=lost.usd,
     )
 
 

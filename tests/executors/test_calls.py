@@ -155,6 +155,7 @@ async def test_a_try_that_may_have_been_billed_stays_charged_beside_the_answer()
     assert bench.spent() == (1, reserve_of(ask()) + 10, Decimal(0))
     (retried,) = [event for event in bench.events if isinstance(event, Retried)]
     assert (retried.possibly_paid, retried.error) == (True, "idle-timeout")
+    assert (retried.worst_tokens, retried.worst_usd) == (reserve_of(ask()), 0)
 
 
 async def test_a_last_try_that_may_have_been_billed_is_charged() -> None:
@@ -164,6 +165,7 @@ async def test_a_last_try_that_may_have_been_billed_is_charged() -> None:
     assert bench.spent() == (1, 2 * reserve_of(ask()), Decimal(0))
     (failed,) = [event for event in bench.events if isinstance(event, CallFailed)]
     assert (failed.possibly_paid, failed.attempts) == (True, 2)
+    assert failed.worst_tokens == reserve_of(ask())
 
 
 async def test_tries_that_may_have_been_billed_cannot_pass_the_cap() -> None:

@@ -1,5 +1,6 @@
 """A server that limits calls, on a real socket and a real clock, seen through the whole pipeline."""
 
+import re
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from executors.buckets import Limits
 from executors.calls import Calls
 from executors.clock import SystemClock
 from executors.errors import OutOfQuota
-from executors.events import CallFailed, CallFinished, Event
+from executors.events import CallFailed, CallFinished, Event, Warned
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
 from executors.models.fakes.acts import Completion, Reply, rate_limited
@@ -65,6 +66,42 @@ async def test_of_many_workers_at_a_limited_server_none_loses_an_item(
     assert (len(finished), server.served) == (500, 500)
     assert server.refused <= (0.05 * 500 if limits else 64 + 0.1 * 500)
     assert time.monotonic() - started <= 500 / 200 + 5.0
+
+
+async def test_the_rate_that_went_through_is_told_where_calls_were_refused() -> None:
+    """200 a second are 12,000 a minute; what is told is borne, and not far from it."""
+    events: list[Event] = []
+    async with asking(Limited(200, answer=Completion(after=0.01)), events) as (calls, model):
+        await all_of(calls, model, 500)
+        calls.tell_pace()
+    (said,) = [event for event in events if isinstance(event, Warned)]
+    found = re.fullmatch(
+        r"the server refused ([\d,]+) requests; about ([\d,]+) a minute went through: --rpm (\d+)",
+        said.message,
+    )
+    assert said.code == "pace"
+    assert found is not None
+    assert int(found[2].replace(",", "")) == int(found[3])
+    assert 3_000 <= int(found[3]) <= 13_200
+
+
+@pytest.mark.parametrize("refusals", [0, 2])
+async def test_a_refusal_or_two_are_not_told(refusals: int) -> None:
+    events: list[Event] = []
+    left = iter(range(refusals))
+
+    def answer(_: object) -> Completion | Reply:
+        return Completion() if next(left, None) is None else rate_limited("0")
+
+    async with asking(Limited(1_000, answer=answer), events) as (calls, model):
+        await ask_twenty(calls, model)
+        calls.tell_pace()
+    assert not any(isinstance(event, Warned) for event in events)
+
+
+async def ask_twenty(calls: Calls, model: OpenAIModel) -> None:
+    for n in range(20):
+        await calls.ask(model, ask(f"one {n}"), role="judge", node=NodeId("root"))
 
 
 @pytest.mark.case("S50")

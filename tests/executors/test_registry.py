@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.errors import ConfigError, RlmError
+from executors.models.base import ModelInfo
 from executors.models.openai.model import OpenAIModel
 from executors.models.registry import is_encoder, known_providers, resolve_model
+from executors.models.wire.origins import OPENAI_URL
 
 KEY = "sk-canary-0123456789abcdef"
 ENV = {"OPENAI_API_KEY": KEY, "MY_KEY": "another-canary-key"}
@@ -57,6 +59,13 @@ def test_another_server_gets_a_key_only_by_the_name_of_its_variable() -> None:
 def test_openais_server_by_its_url_is_still_openais_server() -> None:
     info = resolved("openai+https://api.openai.com/v1:m").info
     assert info == resolved("openai:m").info
+
+
+def test_a_server_is_named_to_people_where_it_is_not_the_vendors_own() -> None:
+    urls = [OPENAI_URL, "http://127.0.0.1:8000/v1"]
+    said = [OpenAIModel("m", base_url=url).info.server for url in urls]
+    assert said == ["", "http://127.0.0.1:8000"]
+    assert ModelInfo(provider="local", name="m", origin="in-process").server == ""
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,8 @@ def test_json_is_one_object_on_standard_output(
     assert value["out"]["rows"] == 5
     assert value["spend"] == {
         "calls": 0, "failed": 0, "tokens": 0, "usd": "0", "unpriced_calls": 0,
+        "lost": 0, "lost_tokens": 0, "lost_usd": "0",
+        "unanswered": 0, "unanswered_tokens": 0, "unanswered_usd": "0",
     }  # fmt: skip
     receipt = json.loads(Path(value["receipt"]).read_text(encoding="utf-8"))
     assert (value["sessions"], value["content_root"]) == (1, receipt["content_root"])

@@ -47,3 +47,4 @@ async def test_a_call_that_was_in_flight_is_possibly_paid_and_told_once(tmp_path
         again = await resume(run, model=judge())
         assert again.receipts.totals.possibly_paid == 1
         assert again.receipts.totals.failed == 1
+        assert (again.receipts.totals.lost, again.receipts.totals.lost_tokens) == (1, 1_000)

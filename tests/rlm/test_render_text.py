@@ -1,5 +1,6 @@
 """The block of a result and the tree of a run, drawn from receipts that are not trusted."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from corpus.events import JudgeNoted
 from executors.ids import NodeId
 from rlm.receipts import NodeReceipt, ReceiptFold, Receipts, Totals
 from rlm.render.lines import as_text
-from rlm.render.text import result_block, spend_of, times, tree
+from rlm.render.text import calls_of, result_block, spend_of, times, tree
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TALLY: dict[str, object] = {
@@ -196,6 +197,42 @@ def test_spend_is_unknown_where_no_price_is_and_nothing_where_no_call_was() -> N
     assert spend_of(Totals()) == "0 calls"
     unpriced = Totals(calls=2, unpriced=2, unmetered=1, replayed=4)
     assert spend_of(unpriced) == snapshot("2 calls, 0 known tokens, price unknown")
+
+
+LOST = Totals(
+    calls=484, input=9_000, cost=Decimal("0.2084"), failed=18, possibly_paid=19, lost=16,
+    lost_tokens=9_000, lost_usd=Decimal("0.00681"), unanswered_tokens=1_000,
+    unanswered_usd=Decimal("0.0005"),
+)  # fmt: skip
+
+
+def test_what_lost_calls_may_have_cost_is_told_beside_the_cost_and_rounded_up() -> None:
+    """The bounds count it, so that a bill without it cannot be held against them."""
+    alone = replace(LOST, possibly_paid=16, unanswered_tokens=0, unanswered_usd=Decimal(0))
+    assert spend_of(alone) == (
+        "484 calls, 9,000 tokens, 0.2084 USD, and at most 0.0069 more for 16 calls that were lost "
+        "(counted on the bounds)"
+    )
+    assert spend_of(LOST).endswith(
+        ", and at most 0.0074 more for 16 calls that were lost and 3 attempts without an answer "
+        "(counted on the bounds)"
+    )
+    assert calls_of(LOST).startswith("2 failed, 16 lost in flight when a process died, 3 attempts")
+
+
+def test_lost_calls_without_a_price_are_told_in_tokens_and_those_of_old_receipts_in_words() -> None:
+    unpriced = Totals(failed=1, possibly_paid=1, lost=1, lost_tokens=1_200)
+    assert spend_of(unpriced) == (
+        "0 calls, and at most 1,200 tokens more for 1 call that was lost (counted on the bounds)"
+    )
+    assert spend_of(Totals(lost=2)) == "0 calls, and whatever 2 calls that were lost cost"
+    assert spend_of(Totals(lost=1, lost_tokens=1, lost_usd=Decimal("1e99")))
+
+
+def test_the_server_is_named_with_the_judge_where_it_is_not_the_vendors_own() -> None:
+    made = replace(receipts(TALLY), server="http://127.0.0.1:8000")
+    shown = as_text(result_block(made))
+    assert "  judge: chat openai:gpt-x at http://127.0.0.1:8000, 2 passes, votes any\n" in shown
 
 
 def test_a_warning_that_counts_itself_is_not_counted_twice() -> None:
