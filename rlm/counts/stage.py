@@ -27,6 +27,7 @@ from executors.gate.allowance import CapsAllowance
 from executors.ids import NodeId
 from executors.journal.records import Journal
 from executors.models.prices import price_list
+from rlm.foresight import calls_needed, too_few_calls
 from rlm.judging import Asking, JudgePlan, cut_for
 from rlm.labels import Taught
 from rlm.options import LOCAL, CountOptions
@@ -84,6 +85,7 @@ class Stage:
         agenda = Agenda.whole(todo, self._passes)
         if isinstance(self.plan, Asking):
             filing, agenda = await self._agenda(ledger, todo, cut)
+            self._foresee(agenda, filing, cut)
         cap = 1 if info.kind in {"encoder", "rule"} else options.concurrency
         plan = Scan(cut=cut, agenda=agenda, cap=cap)
         halted: Halted | None = None
@@ -159,6 +161,19 @@ class Stage:
         agenda = self.session.agenda(filing, judging, todo)
         self.session.note(restored=restored)
         return filing, agenda
+
+    def _foresee(self, agenda: Agenda, filing: Filing, cut: Cut) -> None:
+        """Warn of a bound that cannot suffice; a replay spends nothing."""
+        opened, options = self.session.opened, self.options
+        if opened is None:
+            return
+        each = 1 if self.judge.info.kind == "logprob" else cut.items
+        needed = calls_needed(agenda, filing.done, items=each)
+        spent, number = opened.spent.calls, self.session.number
+        told = too_few_calls(needed, bound=options.caps.calls, spent=spent, session=number)
+        if told is not None:
+            tell = self.log.warn
+            tell(self.node, "bounds", told)
 
     async def _scan(self, ledger: Ledger, plan: Scan, filing: Filing | None) -> None:
         await scan(

@@ -168,7 +168,7 @@ async def test_duplicate_ids_are_refused_before_any_call_and_leave_no_directory(
     with pytest.raises(rlm.DuplicateIds, match="'a'") as caught:
         await rlm.count("fire?", twins, model=model, run=tmp_path / "run")
     assert "on_duplicate='suffix'" in str(caught.value)
-    assert not any((tmp_path / "run").iterdir())
+    assert not (tmp_path / "run").exists()
     outcome = await rlm.count(
         "fire?", twins, judge=on_fire, on_duplicate="suffix", run=tmp_path / "run"
     )
