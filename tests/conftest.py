@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,10 @@ from hypothesis import settings
 # A busy machine is no failure; a failure on a clean machine must come again on the next run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+# A shell lets what runs in its background ignore Ctrl-C, and so do all children of that. Tests press it.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ---------------------------------------------------------------- the network brake
 
