@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from math import ceil, inf
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from executors.buckets import Limits
 from executors.gate.allowance import Caps
@@ -33,6 +33,14 @@ Standing: TypeAlias = Literal["within", "may halt", "halts", "unknown"]
 known, so that it binds nothing."""
 
 _MINUTE = 60.0
+
+
+class _Printer(Protocol):
+    """Of IPython, as far as it is needed."""
+
+    def text(self, text: str) -> object:
+        """Print text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +102,13 @@ class Bound:
     not known what it takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CountPlan:
     """What a count would take if nothing went wrong.
 
     Calls and prompt tokens are those of the requests themselves, which were built for this. A reply
-    that is cut, refused or cannot be read, and a call that fails, cost further calls.
+    that is cut, refused or cannot be read, and a call that fails, cost further calls. As text it is
+    what `--dry-run` prints.
     """
 
     question: str
@@ -132,6 +141,21 @@ class CountPlan:
     """What the run drew already, which its bounds count too."""
     run: str | None = None
     """The run that the records were read into, or whose verdicts were counted in; None: none."""
+
+    def __str__(self) -> str:
+        from rlm.render.forecast import forecast_lines  # it lies above, and reads plans
+        from rlm.render.lines import as_text
+
+        return as_text(forecast_lines(self)).rstrip("\n")
+
+    def __repr__(self) -> str:
+        usd = "USD unknown" if self.usd is None else f"{self.usd.low} to {self.usd.high} USD"
+        cost = f"{self.calls:,} calls, {usd}" if self.asks else "no model is asked"
+        return f"CountPlan({self.records:,} records, {cost})"
+
+    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+        """Show the text in a notebook."""
+        printer.text(repr(self) if cycle else str(self))
 
     @property
     def calls(self) -> int:

@@ -300,3 +300,20 @@ async def test_a_rule_asks_nothing_and_costs_nothing() -> None:
 async def test_an_option_that_is_wrong_is_refused_before_anything_is_read() -> None:
     with pytest.raises(ValidationError):
         await plan_count("fire?", broken(), model=model(), passes=0)
+
+
+async def test_a_plan_as_text_is_what_a_dry_run_prints() -> None:
+    price = Price(input=Decimal(1), output=Decimal(2))
+    plan = await plan_count("fire?", CORPUS, model=model(), prices=price)
+    lines = str(plan).splitlines()
+    assert lines[0] == "dry run: nothing was asked, nothing was paid"
+    assert f"  calls: {plan.calls} for 26 windows of up to 8 in 2 passes" in str(plan)
+    assert repr(plan).startswith(f"CountPlan(100 records, {plan.calls} calls, ")
+    assert len(repr(plan)) < 100
+
+
+async def test_a_notebook_shows_a_plan_as_text() -> None:
+    pretty = pytest.importorskip("IPython.lib.pretty")
+    plan = await plan_count("fire?", CORPUS, terms=("fire",))
+    assert pretty.pretty(plan) == str(plan)
+    assert repr(plan) == "CountPlan(100 records, no model is asked)"
