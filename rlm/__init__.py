@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from corpus.results import Ranked, Ranking, Row, Tally
     from corpus.verdicts import Quote
     from executors.buckets import Limits
+    from executors.engine.stop import Stop
     from executors.errors import (
         AuthError,
         ConfigError,
@@ -152,6 +153,7 @@ __all__ = [
     "Secret",
     "ServerFault",
     "SourceError",
+    "Stop",
     "Tally",
     "Totals",
     "TransportFault",
@@ -237,6 +239,7 @@ _HOMES = {
     "Secret": "executors.secrets",
     "ServerFault": "executors.errors",
     "SourceError": "executors.errors",
+    "Stop": "executors.engine.stop",
     "Tally": "corpus.results",
     "Totals": "rlm.receipts",
     "TransportFault": "executors.errors",

@@ -10,6 +10,7 @@ from corpus.questions import Question, as_question
 from corpus.sources import SourceLike
 from corpus.votes import Votes
 from executors.buckets import Limits
+from executors.engine.stop import Stop
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
@@ -54,6 +55,7 @@ async def count(
     replay: str | os.PathLike[str] | None = None,
     cache: bool = True,
     on_event: Callable[[Event], None] | None = None,
+    stop: Stop | None = None,
 ) -> CountOutcome:
     """Count the records of a corpus that match a question. Every record is judged, code counts.
 
@@ -98,6 +100,7 @@ async def count(
         cache: keep embeddings in the user's cache directory.
         on_event: called with each event on the loop's thread; must not block. Where it raises it
             is called no more, which the receipt tells, and the count goes on.
+        stop: ask it to end, from any thread, so that what is in flight is answered first.
 
     Returns:
         `Completed` with a `Tally` that accounts for every record, or `Incomplete` with the best
@@ -105,7 +108,10 @@ async def count(
 
     Raises:
         UsageError: an option, the source, the model or the labels are wrong; nothing was spent.
-        ReplayMiss: a call was not recorded, since something else than before decides it.
+        ReplayMiss: a call was not recorded, since something else than before decides it, or since
+            the recorded run had stopped early.
+
+    A cancellation or KeyboardInterrupt that ends it carries a note that names the run to resume.
     """
     options = CountOptions(
         model=model,
@@ -133,6 +139,7 @@ async def count(
         replay=replay,
         cache=cache,
         on_event=on_event,
+        stop=stop,
     )
     return await count_with(question, corpus, options)
 

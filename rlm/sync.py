@@ -112,6 +112,8 @@ class _Call(Generic[R]):
         self._ended = threading.Event()
         self._running: tuple[AbstractEventLoop, anyio.CancelScope] | None = None
         self._portal: BlockingPortal | None = None
+        self.notes: tuple[str, ...] = ()
+        """What the work noted at its end, for whoever ended it from outside."""
 
     def start(self) -> Future[R | _Ended]:
         """Begin the work on the loop that is open."""
@@ -133,7 +135,11 @@ class _Call(Generic[R]):
                 self._running = asyncio.get_running_loop(), scope
                 if self._unwanted:
                     scope.cancel()
-                return await self._work()
+                try:
+                    return await self._work()
+                except BaseException as error:
+                    self.notes = tuple(getattr(error, "__notes__", ()))
+                    raise
             return _Ended(error=KeyboardInterrupt())  # for nobody: who asked is gone
         except ExceptionGroup:
             raise
@@ -183,8 +189,10 @@ def sync_twin(function: Callable[P, Awaitable[R]]) -> Callable[P, R]:
             value = _waited(context.run(call.start))
         except Exception:
             raise  # of the work, which has ended
-        except BaseException:
+        except BaseException as error:
             call.give_up()
+            for note in call.notes:
+                error.add_note(note)
             raise
         if isinstance(value, _Ended):
             raise value.error

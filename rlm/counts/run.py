@@ -40,7 +40,7 @@ from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
 from rlm.other_model import dropped
 from rlm.runs.foreign import refuse_links
-from rlm.runs.home import write_atomically
+from rlm.runs.home import how_to_go_on, write_atomically
 from rlm.runs.keeping import KEEP_DAYS
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
 from rlm.runs.session import Session, Wanted
@@ -151,8 +151,9 @@ class CountRun:
         except Exception:
             self._ending.finish("failed", self._so_far())
             raise
-        except BaseException:
+        except BaseException as error:
             # Cancelled or interrupted: what was done stands in the receipt all the same.
+            error.add_note(how_to_go_on(self._log.directory))
             self._ending.finish("cancelled", self._so_far())
             raise
         finally:

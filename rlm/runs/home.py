@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,14 @@ from executors.errors import RunDirError
 from executors.ids import RunId
 from executors.private import written_durably
 
-__all__ = ["MANIFEST", "data_home", "named_run", "run_directory", "write_atomically"]
+__all__ = [
+    "MANIFEST",
+    "data_home",
+    "how_to_go_on",
+    "named_run",
+    "run_directory",
+    "write_atomically",
+]
 
 MANIFEST: Final = "manifest.json"
 """What makes a directory that of a run."""
@@ -30,6 +38,12 @@ def named_run(run: str | os.PathLike[str]) -> Path:
         return named.parent
     kept = data_home() / named
     return kept if not named.exists() and kept.is_dir() else named
+
+
+def how_to_go_on(directory: Path) -> str:
+    """Say how a run that was cut off goes on."""
+    named = str(directory)
+    return f"the run can go on: rlm resume {shlex.quote(named)}, or rlm.resume({named!r})"
 
 
 def run_directory(run: RunId, directory: str | os.PathLike[str] | None = None) -> Path:
