@@ -66,7 +66,9 @@ class Rehearsal:
     def __init__(self, question: Question, options: CountOptions, *, latency: float) -> None:
         if options.replay is not None:
             raise ValidationError(
-                "replay has no effect: a dry run asks nothing", hint="leave one of the two out"
+                f"there is nothing to foresee: the run replays {str(options.replay)!r}, which asks "
+                "no server and costs nothing",
+                hint="leave --dry-run out",
             )
         self._question = question
         self._options = options

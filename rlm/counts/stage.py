@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -31,6 +32,7 @@ from rlm.foresight import calls_needed, too_few_calls
 from rlm.judging import Asking, JudgePlan, cut_for
 from rlm.labels import Taught
 from rlm.options import LOCAL, CountOptions
+from rlm.replaying import explain
 from rlm.runs.log import RunLog
 from rlm.runs.manifest import Judging
 from rlm.runs.session import Session
@@ -117,7 +119,8 @@ class Stage:
                     await self._spread(engine, ledger, plan, filing)
                 else:
                     await self._scan(ledger, plan, filing)
-            except ReplayMiss:
+            except ReplayMiss as miss:
+                explain(miss, Path(options.replay or self.session.directory))
                 raise
             except Halted as error:
                 halted = error

@@ -8,6 +8,7 @@ import pytest
 
 from executors.models.fakes.acts import Act, Received, Reply
 from rlm import (
+    Caps,
     ConfigError,
     Incomplete,
     ReplayMiss,
@@ -20,6 +21,7 @@ from rlm import (
 from rlm.cli import main
 from rlm.counting import CountOutcome
 from rlm.runs.home import data_home
+from rlm.runs.manifest import Manifest
 from rlm.testing import FakeServer, Fault, ScriptedModel, judge_script, judge_server
 
 pytestmark = pytest.mark.anyio
@@ -191,3 +193,36 @@ def test_a_miss_on_the_command_line_is_wrong_use(
     assert "2 answered from the journal" in capsys.readouterr().out
     assert main([*again, "--passes", "3"]) == 2
     assert "no answer is recorded for call" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["halted", "killed"])
+async def test_a_miss_names_a_recorded_run_that_had_stopped_early(how: str, tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    await count("fire?", CORPUS, model=model(), run=recorded, caps=Caps(calls=9))
+    if how == "killed":
+        manifest = Manifest.load(recorded)
+        manifest.with_last(ended=None, blocker=None).save(recorded)
+    with pytest.raises(ReplayMiss, match=rf"this run stopped early itself \({how}\)") as caught:
+        await count("fire?", CORPUS, model=model(), replay=recorded)
+    assert f"finish it first: rlm resume {recorded}" in str(caught.value)
+    await resume(recorded, model=model(), caps=Caps(calls=99))
+    with pytest.raises(ReplayMiss) as caught:
+        await count("fire?", CORPUS, model=model(), replay=recorded, passes=3)
+    assert "stopped early" not in str(caught.value)
+
+
+def test_a_dry_run_of_a_replay_names_no_option_that_nobody_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    Path("t.csv").write_text("id,text\n1,a fire\n2,calm\n", encoding="utf-8")
+    with FakeServer(judge_server(fire)) as server:
+        spec = f"openai+{server.base_url}:any"
+        asked = ["count", "t.csv", "fire?", "--model", spec]
+        assert main([*asked, "--run", "recorded"]) == 0
+        assert main([*asked, "--replay", "recorded", "--run", "again"]) == 0
+    assert main(["resume", "again", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert "asks no server and costs nothing" in said
+    assert "leave --dry-run out" in said
