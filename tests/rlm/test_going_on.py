@@ -39,6 +39,10 @@ def _write(name: str, rows: int) -> None:
         sheet.writerows([n, f"I want my money back, {n}"] for n in range(rows))
 
 
+def _origin(server: FakeServer) -> str:
+    return server.base_url.removesuffix("/v1")
+
+
 def _begin(server: FakeServer) -> None:
     named = ["--model", f"openai+{server.base_url}:m", "--price", "1,2", "--max-calls", "12"]
     assert main(["count", "a.csv", Q, *named, "--passes", "1", "--run", "r"]) == 0
@@ -53,7 +57,7 @@ def test_a_count_into_a_run_keeps_its_model_price_passes_and_bounds(
     assert main(["count", "b.csv", Q, "--run", "r"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("48 of 48 records match")
-    assert "judge: chat openai:m, 1 pass\n" in out
+    assert f"judge: chat openai:m at {_origin(server)}, 1 pass\n" in out
     assert "unknown price" not in out
     assert "bounds: 12 calls, " in err
 
@@ -64,7 +68,7 @@ def test_what_a_count_names_holds_against_its_run(
     _begin(server)
     assert main(["count", "b.csv", Q, "--run", "r", "--max-calls", "99", "--passes", "2"]) == 0
     out, err = capsys.readouterr()
-    assert "judge: chat openai:m, 2 passes" in out
+    assert f"judge: chat openai:m at {_origin(server)}, 2 passes" in out
     assert "bounds: 99 calls, " in err
     assert main(["count", "b.csv", Q, "--run", "r", "--terms", "money"]) == 0
     assert "judge: rule any of money" in capsys.readouterr().out
