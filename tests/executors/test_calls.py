@@ -155,7 +155,7 @@ async def test_a_try_that_may_have_been_billed_stays_charged_beside_the_answer()
     assert bench.spent() == (1, reserve_of(ask()) + 10, Decimal(0))
     (retried,) = [event for event in bench.events if isinstance(event, Retried)]
     assert (retried.possibly_paid, retried.error) == (True, "idle-timeout")
-    assert (retried.worst_tokens, retried.worst_usd) == (reserve_of(ask()), 0)
+    assert (retried.worst_tokens, retried.worst_usd) == (reserve_of(ask()), Decimal(0))
 
 
 async def test_a_last_try_that_may_have_been_billed_is_charged() -> None:
