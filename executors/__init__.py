@@ -8,12 +8,11 @@ Layout:
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
-- `endpoint` `retry`: one a provider, model and key, and the only retry layer
-- `slots` `turns` `buckets` `pacing`: what it lets through: how many at once, in which order, how fast
+- `endpoint`: a server as one shared resource: cap, pace, and the only retry layer
 - `gate`: decisions and the allowance that every call is reserved against
 - `leases` `lease_allowance`: both of them shared out over several processes
 - `journal`: calls on disk, so that none is paid twice
-- `calls` `call_keys` `call_log` `payment`: the one pipeline of a model call
+- `calls`: the one pipeline of a model call
 - `engine`: pulls work under a cap, here or in other processes, and turns failures into values
 
 Internal: the documented import is `rlm`.

@@ -17,8 +17,8 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
-from executors.buckets import Limits
 from executors.clock import Clock
+from executors.endpoint.buckets import Limits
 from executors.errors import ValidationError
 from executors.gate.allowance import CapsAllowance, Drawn, Estimate, Full, Reservation
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from corpus.records import Record, RecordState
     from corpus.results import Ranked, Ranking, Row, Tally
     from corpus.verdicts import Quote
-    from executors.buckets import Limits
+    from executors.endpoint.buckets import Limits
     from executors.engine.stop import Stop
     from executors.errors import (
         AuthError,
@@ -203,7 +203,7 @@ _HOMES = {
     "Interrupted": "executors.errors",
     "Label": "rlm.labels",
     "LabelsError": "executors.errors",
-    "Limits": "executors.buckets",
+    "Limits": "executors.endpoint.buckets",
     "MalformedReply": "executors.errors",
     "Message": "executors.messages",
     "MissingExtra": "executors.errors",

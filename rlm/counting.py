@@ -9,7 +9,7 @@ from corpus.judges.base import JudgeKind
 from corpus.questions import Question, as_question
 from corpus.sources import SourceLike
 from corpus.votes import Votes
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.engine.stop import Stop
 from executors.events import Event
 from executors.gate.allowance import Caps

@@ -9,7 +9,7 @@ from typing import Final
 from corpus.judges.base import JudgeKind
 from corpus.questions import Question, as_question
 from corpus.sources import SourceLike
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model

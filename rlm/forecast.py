@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import ceil, inf
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.gate.allowance import Caps
 from executors.journal.records import Spent
 from executors.models.prices import Price, cost_of, worst_cost

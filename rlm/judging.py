@@ -12,7 +12,7 @@ from corpus.judges.base import AskingJudge, JudgeInfo, JudgeKind
 from corpus.judges.rule import Rule, RuleJudge
 from corpus.questions import OneOf, Question
 from corpus.windows import Cut
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.errors import ConfigError, ValidationError
 from executors.events import Emit
 from executors.ids import NodeId

@@ -10,7 +10,7 @@ from dataclasses import fields
 from decimal import Decimal
 from typing import cast
 
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.errors import ValidationError
 from executors.gate.allowance import Caps
 from executors.models.prices import Price, PriceTable

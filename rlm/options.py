@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, NoReturn, Self, cast, get_args
 from corpus.judges.base import JudgeKind
 from corpus.questions import require_encodable
 from corpus.votes import VOTES, Votes
-from executors.buckets import Limits
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
-from executors.endpoint import RetryPolicy
+from executors.endpoint.buckets import Limits
+from executors.endpoint.endpoint import RetryPolicy
 from executors.engine.dask_address import place_of
 from executors.engine.stop import Stop
 from executors.errors import ValidationError

@@ -7,9 +7,9 @@ from typing import Final
 
 import anyio
 
-from executors.calls import Answer, Calls
+from executors.calls.calls import Answer, Calls
 from executors.clock import Clock, SystemClock
-from executors.endpoint import RetryPolicy
+from executors.endpoint.endpoint import RetryPolicy
 from executors.errors import RlmError
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance

@@ -21,8 +21,8 @@ from corpus.scan import distinct
 from corpus.sources import SourceLike
 from corpus.spool import Spool
 from corpus.windows import Cut, windows
-from executors.buckets import Limits
-from executors.calls import Calls
+from executors.calls.calls import Calls
+from executors.endpoint.buckets import Limits
 from executors.errors import ModelError, ValidationError
 from executors.events import Event, Warned
 from executors.gate.allowance import CapsAllowance

@@ -11,7 +11,7 @@ from corpus.judges.base import JudgeKind
 from corpus.questions import Question
 from corpus.sources import SourceLike
 from corpus.votes import Votes
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.engine.stop import Stop
 from executors.errors import ConfigError
 from executors.events import Event

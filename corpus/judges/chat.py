@@ -22,7 +22,7 @@ from corpus.questions import OneOf, Question
 from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Unresolved, Verdict
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.errors import Halted, ModelError, PromptCut, ReplayMiss, RequestRejected
 from executors.events import Emit
 from executors.ids import NodeId, content_key

@@ -20,7 +20,7 @@ from corpus.questions import OneOf, Question, YesNo
 from corpus.reasons import Reasons
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.errors import ConfigError, Halted, ModelError, ReplayMiss, ValidationError
 from executors.events import Emit
 from executors.ids import NodeId, content_key

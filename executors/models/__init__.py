@@ -1,7 +1,7 @@
 """Models, and the ways to them.
 
 base      the Model protocol
-invoke    the call itself (only executors.calls imports it)
+invoke    the call itself (only executors.calls.calls imports it)
 wire      bounded HTTP, for every provider that is a server
 openai    chat completions of any compatible server
 local     llama.cpp on this machine

@@ -46,7 +46,7 @@ class ModelInfo:
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers requests. Implementations never retry: `executors.endpoint` does."""
+    """Something that answers requests. Implementations never retry: `executors.endpoint.endpoint` does."""
 
     @property
     def info(self) -> ModelInfo:

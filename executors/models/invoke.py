@@ -1,4 +1,4 @@
-"""The call itself. By contract only `executors.calls` imports this module."""
+"""The call itself. By contract only `executors.calls.calls` imports this module."""
 
 from __future__ import annotations
 

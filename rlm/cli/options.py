@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar, cast
 import typer
 
 from corpus.questions import OneOf, Question, YesNo
-from executors.buckets import Limits
+from executors.endpoint.buckets import Limits
 from executors.errors import ValidationError
 from executors.models.prices import Price
 

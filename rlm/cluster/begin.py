@@ -6,7 +6,7 @@ import secrets
 from typing import Final
 
 from corpus.criterion import Criterion
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.engine.dask import DaskEngine
 from executors.engine.dask_address import place_of
 from executors.engine.dask_cluster import require_dask

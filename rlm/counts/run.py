@@ -19,7 +19,7 @@ from corpus.results import Ranking, Tally
 from corpus.scan import distinct
 from corpus.sources import SourceLike
 from corpus.spool import Spool
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.errors import (
     DiskFault,
     Halted,

@@ -19,7 +19,7 @@ from corpus.criterion import Criterion
 from corpus.judges.base import Judge
 from corpus.scan import distinct
 from corpus.spool import Spool
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
 from executors.errors import ConfigError, InternalError
 from executors.events import Emit, Event

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 import anyio
 
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.engine.units import Line
 from executors.errors import Halted
 from executors.gate.allowance import Estimate

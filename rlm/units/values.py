@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from corpus.questions import OneOf, Question, YesNo
 from corpus.windows import Cut
+from executors.endpoint.retry import RetryPolicy
 from executors.gate.allowance import Drawn, Estimate
 from executors.journal.json_lines import decode, encode
 from executors.models.prices import Price
 from executors.replies import JsonValue
-from executors.retry import RetryPolicy
 
 __all__ = ["ENTRY", "BlockRef", "BlockReport", "LeaseAsk", "RunOptions"]
 

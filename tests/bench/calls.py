@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx
 
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance

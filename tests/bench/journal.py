@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance

@@ -6,9 +6,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from executors.buckets import Limits
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
+from executors.endpoint.buckets import Limits
 from executors.errors import ModelError
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance

@@ -36,7 +36,7 @@ from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.verdicts import NotMatched
 from corpus.windows import Cut, windows
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
 from executors.events import Emit, Event
 from executors.gate.allowance import Caps, CapsAllowance

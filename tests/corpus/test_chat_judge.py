@@ -21,7 +21,7 @@ from corpus.prompts import read_items
 from corpus.questions import OneOf, Question, YesNo
 from corpus.records import Part
 from corpus.verdicts import Chosen, Matched, NotMatched, Unresolved, Unsure, Verdict
-from executors.calls import Answer, Calls
+from executors.calls.calls import Answer, Calls
 from executors.clock import SystemClock
 from executors.errors import AuthError, ContextExceeded, Halted, PromptCut, RequestRejected
 from executors.events import CallStarted, Event

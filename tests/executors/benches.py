@@ -2,10 +2,10 @@
 
 from decimal import Decimal
 
-from executors.buckets import Limits
-from executors.calls import Answer, Calls
+from executors.calls.calls import Answer, Calls
 from executors.clock import VirtualClock
-from executors.endpoint import RetryPolicy
+from executors.endpoint.buckets import Limits
+from executors.endpoint.endpoint import RetryPolicy
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.buckets import Bucket, Limits, Meter
 from executors.clock import VirtualClock
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.buckets import Bucket, Limits, Meter
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import ContextExceeded, ModelError, RateLimited, ValidationError
 from executors.events import CallFailed
 from tests.executors.asks import ask

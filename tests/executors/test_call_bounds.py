@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.calls import Answer, Calls
+from executors.calls.calls import Answer, Calls
 from executors.clock import VirtualClock
 from executors.engine.local import Done, Result, pull
 from executors.errors import (

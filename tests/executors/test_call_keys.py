@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.call_keys import call_key
+from executors.calls.keys import call_key
 from executors.ids import ContentKey
 from executors.messages import Message, ModelRequest, ResponseSchema
 from executors.models.fakes.scripted import ScriptedModel

@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 import pytest
 
-from executors.calls import Answer, Foreseen
+from executors.calls.calls import Answer, Foreseen
 from executors.errors import (
     AuthError,
     ContextExceeded,

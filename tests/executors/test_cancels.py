@@ -11,9 +11,9 @@ import anyio
 import pytest
 import uvloop
 
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
-from executors.endpoint import RetryPolicy
+from executors.endpoint.endpoint import RetryPolicy
 from executors.errors import DeadlineExceeded, HeadersTimeout, IdleTimeout, ModelError
 from executors.events import CallFinished, Event, Retried
 from executors.gate.allowance import Caps, CapsAllowance

@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.clock import VirtualClock
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.pacing import Pace
+from executors.endpoint.slots import Slots
+from executors.endpoint.turns import Turns
 from executors.errors import (
     AuthError,
     DeadlineExceeded,
@@ -27,9 +30,6 @@ from executors.errors import (
     ServerFault,
     ValidationError,
 )
-from executors.pacing import Pace
-from executors.slots import Slots
-from executors.turns import Turns
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from executors.buckets import Limits
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import VirtualClock
+from executors.endpoint.buckets import Limits
 from executors.errors import Halted, ValidationError
 from executors.gate.allowance import Caps, CapsAllowance, Drawn, Estimate, Full, Reservation
 from executors.lease_allowance import LeaseAllowance

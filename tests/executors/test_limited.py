@@ -10,9 +10,9 @@ from email.utils import parsedate_to_datetime
 import anyio
 import pytest
 
-from executors.buckets import Limits
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
+from executors.endpoint.buckets import Limits
 from executors.errors import OutOfQuota
 from executors.events import CallFailed, CallFinished, Event, Warned
 from executors.gate.allowance import Caps, CapsAllowance

@@ -3,9 +3,9 @@
 import anyio
 import pytest
 
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import VirtualClock
-from executors.endpoint import RetryPolicy
+from executors.endpoint.endpoint import RetryPolicy
 from executors.errors import (
     RateLimited,
     RequestRejected,

@@ -10,12 +10,12 @@ from random import Random
 import anyio
 import pytest
 
-from executors.buckets import Limits
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.buckets import Limits
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.pacing import Pace
 from executors.errors import ModelError, RateLimited, ServerFault
 from executors.models.fakes.acts import Reply
 from executors.models.fakes.limited import Limited, LimitKind, RetryAfter
-from executors.pacing import Pace
 from tests.executors.asks import received
 from tests.support.hasty import LoopClock, run_hastily
 

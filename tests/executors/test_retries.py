@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from executors.clock import VirtualClock
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import (
     Halted,
     ModelError,

@@ -8,8 +8,8 @@ import anyio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from executors.buckets import Limits
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.buckets import Limits
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import Halted, ModelError, RateLimited, ServerFault
 from executors.gate.allowance import Caps, CapsAllowance, Estimate
 from tests.support.hasty import LoopClock, run_hastily

@@ -45,4 +45,4 @@ def test_each_pure_module_that_exists_is_held_to_it() -> None:
 def test_only_the_pipeline_of_calls_may_reach_the_call_itself() -> None:
     protected = contract("protected")
     assert protected["protected_modules"] == ["executors.models.invoke"]
-    assert protected["allowed_importers"] == ["executors.calls"]
+    assert protected["allowed_importers"] == ["executors.calls.calls"]

@@ -10,7 +10,7 @@ import pytest
 
 import rlm
 from corpus.prompts import read_items
-from executors.endpoint import RetryPolicy
+from executors.endpoint.endpoint import RetryPolicy
 from rlm.counting import count_with
 from rlm.options import CountOptions
 from rlm.outputs import check_target, write_result

@@ -17,7 +17,7 @@ from corpus.scan import distinct
 from corpus.sources import open_source
 from corpus.spool import build_spool
 from corpus.windows import Cut
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import VirtualClock
 from executors.errors import InternalError
 from executors.gate.allowance import Caps, CapsAllowance, Drawn

@@ -7,9 +7,9 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from executors.buckets import Limits
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import VirtualClock
+from executors.endpoint.buckets import Limits
 from executors.errors import ContextExceeded, Halted
 from executors.gate.allowance import Caps, CapsAllowance, Drawn, Estimate, Full, Reservation
 from executors.leases import Lease

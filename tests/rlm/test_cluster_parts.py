@@ -18,8 +18,9 @@ from corpus.sources import open_source
 from corpus.spool import build_spool
 from corpus.verdicts import Matched, NotMatched
 from corpus.windows import Cut
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import VirtualClock
+from executors.endpoint.retry import RetryPolicy
 from executors.errors import Halted, ServerFault, ValidationError
 from executors.gate.allowance import Caps, CapsAllowance, Drawn, Estimate
 from executors.ids import ContentKey, NodeId
@@ -29,7 +30,6 @@ from executors.journal.records import Filed, Paid
 from executors.leases import Lease, LeaseBook
 from executors.messages import ModelReply
 from executors.models.prices import Price
-from executors.retry import RetryPolicy
 from executors.usage import Usage
 from rlm.cluster import require_units
 from rlm.cluster.seats import Seats

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rlm
-from executors.endpoint import RetryPolicy
+from executors.endpoint.endpoint import RetryPolicy
 from executors.events import CallFinished, Event
 from executors.messages import TokenLogprob
 from rlm.counting import count_with

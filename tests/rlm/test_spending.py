@@ -8,7 +8,7 @@ import anyio.to_thread
 import pytest
 
 from corpus.events import WindowFinished
-from executors.calls import Calls
+from executors.calls.calls import Calls
 from executors.clock import SystemClock
 from executors.events import CallFinished, Event
 from executors.gate.allowance import Caps, CapsAllowance

@@ -55,7 +55,7 @@ def test_an_edited_docstring_changes_nothing_and_an_edited_prompt_makes_new_keys
         assert run(packages, *count, "--max-calls", "50") == 4
         assert sum(asked.prompts.values()) == 50
 
-        edit(packages / "executors/call_keys.py", '"""The key of a', '"""Edited. The key of a')
+        edit(packages / "executors/calls/keys.py", '"""The key of a', '"""Edited. The key of a')
         edit(
             packages / "corpus/prompts.py",
             "def ask_message(",

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import anyio
 
-from executors.buckets import Meter
 from executors.clock import Clock
+from executors.endpoint.buckets import Meter
+from executors.endpoint.pacing import Pace
+from executors.endpoint.slots import Slots
 from executors.errors import Halted
 from executors.gate.allowance import Allowance
-from executors.pacing import Pace
-from executors.slots import Slots
 
 __all__ = ["Turns"]
 

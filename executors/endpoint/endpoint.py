@@ -12,8 +12,12 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import TypeGuard, TypeVar
 
-from executors.buckets import Limits, Meter
 from executors.clock import Clock
+from executors.endpoint.buckets import Limits, Meter
+from executors.endpoint.pacing import Pace
+from executors.endpoint.retry import RetryPolicy
+from executors.endpoint.slots import Slots
+from executors.endpoint.turns import Turns
 from executors.errors import (
     ContextExceeded,
     ModelError,
@@ -23,10 +27,6 @@ from executors.errors import (
     ServerFault,
 )
 from executors.gate.allowance import Allowance
-from executors.pacing import Pace
-from executors.retry import RetryPolicy
-from executors.slots import Slots
-from executors.turns import Turns
 
 __all__ = ["Endpoint", "OnRetry", "RetryPolicy", "Warn"]
 

@@ -13,11 +13,12 @@ from functools import partial
 
 import anyio
 
-from executors.buckets import Limits
-from executors.call_keys import call_key
-from executors.call_log import Answer, CallLog
+from executors.calls.keys import call_key
+from executors.calls.log import Answer, CallLog
+from executors.calls.payment import Payment, Room
 from executors.clock import Clock, SystemClock
-from executors.endpoint import Endpoint, RetryPolicy
+from executors.endpoint.buckets import Limits
+from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import Halted, ModelError
 from executors.events import Emit, Warned
 from executors.gate.allowance import Allowance, Estimate
@@ -28,7 +29,6 @@ from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
 from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_cost
-from executors.payment import Payment, Room
 from executors.tokens import TokenCounter, estimate, estimate_request
 
 __all__ = ["Answer", "Calls", "Foreseen", "call_key"]

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import anyio
 
-from executors.call_log import CallLog
+from executors.calls.log import CallLog
 from executors.errors import DiskFault, ModelError
 from executors.gate.allowance import Allowance, Estimate, Reservation
 from executors.journal.records import Journal, Paid

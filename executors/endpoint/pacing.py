@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from random import Random
 
-from executors.buckets import Bucket
-from executors.retry import RetryPolicy
+from executors.endpoint.buckets import Bucket
+from executors.endpoint.retry import RetryPolicy
 
 __all__ = ["Pace"]
 
