@@ -51,7 +51,8 @@ class Impatience:
         self._asked_at: float | None = None
         self._cancelled_at: float | None = None
         self._cancels = 0
-        self._presses = self._turned = self._heard = False
+        self._heard_at: float | None = None
+        self._presses = self._turned = False
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -89,7 +90,7 @@ class Impatience:
     # ------------------------------------------------------------ on the loop
 
     def _hear(self) -> None:
-        self._heard = True
+        self._heard_at = time.monotonic()
 
     def _turn(self) -> None:
         self._turned = True
@@ -115,11 +116,15 @@ class Impatience:
             assert self._asked_at is not None
             if self._stop.heeded and now - self._asked_at > self._stop.grace + _TURN:
                 self._press()
-        elif not self._heard:
+        elif self._heard_at is None:
             if self._cancels == 1 and now - self._cancelled_at > _TURN:
                 self._press()
-        elif idles and now - (self._asked_at or self._cancelled_at) > self._stop.grace + 2 * _TURN:
+        elif idles and self._is_over(now, self._asked_at or self._cancelled_at, self._heard_at):
             self._give_up()
+
+    def _is_over(self, now: float, first: float, heard: float) -> bool:
+        """Whether the grace is over; who heard late has a moment of his own to write down what is."""
+        return now - first > self._stop.grace + 2 * _TURN and now - heard > 2 * _TURN
 
     def _press(self) -> None:
         if not self._presses:

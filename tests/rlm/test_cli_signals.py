@@ -362,15 +362,17 @@ async def main():
 
 writer = threading.Thread(target=write)
 writer.start()
+code = 0
 try:
     anyio.run(main)
 except* Interrupted:
-    sys.exit(4)
+    code = 4  # what is raised in here would come out in a group
 except* KeyboardInterrupt:
-    sys.exit(130)
+    code = 130
 finally:
     journal.put(None)
     writer.join()
+sys.exit(code)
 """
 
 
