@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
+import anyio
+import anyio.to_thread
+
 from corpus.criterion import Criterion
 from corpus.exact import terms_predicate
 from corpus.judges.base import AskingJudge, JudgeInfo, JudgeKind
@@ -23,9 +26,11 @@ from rlm.options import CountOptions
 if TYPE_CHECKING:
     from executors.models.encoders.load import Encoder
 
-__all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "cut_for", "plan_judge"]
+__all__ = ["Asking", "Encoding", "JudgePlan", "Ruling", "cut_for", "let_go", "plan_judge"]
 
 _ENCODER: Final = "encoder"
+# Seconds that a model gets to let go of its sockets.
+_GRACE: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,18 @@ class Encoding:
 
 
 JudgePlan = Asking | Ruling | Encoding
+
+
+async def let_go(plan: JudgePlan) -> None:
+    """Close the model or the encoder that a plan made for itself; bounded, also when cancelled."""
+    match plan:
+        case Asking(owned=True):
+            with anyio.move_on_after(_GRACE, shield=True):
+                await plan.model.aclose()
+        case Encoding(owned=True):
+            await anyio.to_thread.run_sync(plan.encoder.close)
+        case _:
+            pass
 
 
 def plan_judge(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
-
-import anyio
-import anyio.to_thread
+from typing import TYPE_CHECKING
 
 from corpus.agenda import Agenda, Block
 from corpus.criterion import Criterion
@@ -34,7 +31,7 @@ from executors.tokens import estimate
 from rlm.corpora import Corpus, open_corpus
 from rlm.events import NodeFinished, NodeStarted
 from rlm.forecast import CountPlan, Load, Pacing, bounds_for, seconds_of, total, usd_of
-from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, plan_judge
+from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, let_go, plan_judge
 from rlm.options import CountOptions
 from rlm.other_model import dropped
 from rlm.runs.glance import Glance, glance
@@ -49,8 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["Rehearsal"]
 
 _READ, _JUDGE = child_of(ROOT, 0), child_of(ROOT, 2)
-# Seconds that a model or an encoder gets to let go.
-_GRACE: Final = 5
 
 
 class Rehearsal:
@@ -94,7 +89,7 @@ class Rehearsal:
                 finally:
                     spool.close()
         finally:
-            await self._close()
+            await let_go(self._plan)
 
     async def _read(self, place: Glance, corpus: Corpus | None) -> Spool:
         if corpus is None:
@@ -216,16 +211,6 @@ class Rehearsal:
     def _warned(self, message: str, count: int = 1) -> None:
         at = self._options.clock.now()
         self._emit(Warned(node=ROOT, at=at, code="dry-run", message=message, count=count))
-
-    async def _close(self) -> None:
-        match self._plan:
-            case Asking(owned=True):
-                with anyio.move_on_after(_GRACE, shield=True):
-                    await self._plan.model.aclose()
-            case Encoding(owned=True):
-                await anyio.to_thread.run_sync(self._plan.encoder.close)
-            case _:
-                pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -35,7 +35,7 @@ from executors.models.prices import price_list
 from rlm.corpora import Corpus, open_corpus
 from rlm.counts.ending import CountOutcome, Ending
 from rlm.counts.stage import Stage
-from rlm.judging import Asking, Encoding, JudgePlan, Ruling, plan_judge
+from rlm.judging import Asking, Encoding, JudgePlan, Ruling, let_go, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options import LOCAL, CountOptions
 from rlm.other_model import dropped
@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["CountRun"]
 
 _READ, _TEACH, _JUDGE = (child_of(ROOT, i) for i in range(3))
-# Seconds that a model gets to let go of its sockets when a run ends, and the disk to take it all.
-_GRACE: Final = 5
+# Seconds that the disk gets to take it all when a run ends.
 _CLOSING: Final = 30
 
 
@@ -157,7 +156,7 @@ class CountRun:
             self._ending.finish("cancelled", self._so_far())
             raise
         finally:
-            await self._close()
+            await let_go(self._plan)
 
     def _open(self, corpus: SourceLike | Corpus) -> Corpus:
         opened = open_corpus(corpus)
@@ -386,13 +385,3 @@ class CountRun:
         result = stage.tally(ledger)
         self._ending.save(result)
         return self._ending.of_tally(result, judge.info, halted)
-
-    async def _close(self) -> None:
-        match self._plan:
-            case Asking(owned=True):
-                with anyio.move_on_after(_GRACE, shield=True):
-                    await self._plan.model.aclose()
-            case Encoding(owned=True):
-                await anyio.to_thread.run_sync(self._plan.encoder.close)
-            case _:
-                pass
