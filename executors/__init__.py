@@ -7,6 +7,7 @@ Layout:
 - `threads`: work in a thread that nobody walks away from
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
+- `tools`: what a tool is
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
 - `endpoint`: a server as one shared resource: cap, pace, and the only retry layer
 - `gate`: decisions and the allowance that every call is reserved against

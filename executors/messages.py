@@ -11,12 +11,16 @@ from executors.usage import Usage
 
 __all__ = [
     "CallRole",
+    "MalformedCall",
     "Message",
     "ModelReply",
     "ModelRequest",
+    "ProviderBlocks",
     "ResponseSchema",
     "StopReason",
     "TokenLogprob",
+    "ToolCall",
+    "ToolSpec",
 ]
 
 CallRole = Literal["worker", "planner", "judge", "verifier", "merge", "summary"]
@@ -27,11 +31,68 @@ StopReason = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One turn of text."""
+class ToolCall:
+    """What a model wants a tool to do."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    """The provider's name for it; its result carries the same one."""
+    name: str
+    arguments: str
+    """Canonical JSON, whatever the provider wrote; an object unless the model was wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MalformedCall:
+    """A tool call that is no JSON: nothing of its round is run or replayed."""
+
+    name: str
+    raw: str
+    """What stood in place of arguments, its first 2,000 characters."""
+    reason: str
+    """Why it cannot be read, with the position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderBlocks:
+    """What a provider wants back untouched with the turn that it came with, such as signed thinking.
+
+    A signature binds it to its model, so another one never gets it.
+    """
+
+    provider: str
+    model: str
+    data: str
+    """JSON as it came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn. Each call of an assistant's turn has exactly one "tool" turn that answers it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """Of an assistant's turn."""
+    call_id: str | None = None
+    """Of a tool's turn: which call it answers."""
+    blocks: ProviderBlocks | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a model is told of a tool."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    """JSON Schema of an object."""
+    canonical: str = field(init=False, compare=False)
+    """All of it as canonical JSON, for keys and for counting tokens."""
+
+    def __post_init__(self) -> None:
+        whole = [self.name, self.description, self.parameters]
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        object.__setattr__(self, "canonical", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +119,9 @@ class ModelRequest:
     temperature: float | None = None
     seed: int | None = None
     schema: ResponseSchema | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str | None = None
+    """ "auto", "required", "none", or the name of the one tool to call; sent with tools alone."""
     top_logprobs: int | None = None
     """How many alternatives to report for each output token."""
     stop: tuple[str, ...] = ()
@@ -83,6 +147,11 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     """The name that the server says answered."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that it wants run; none where the round was cut or refused, or one was malformed."""
+    malformed: MalformedCall | None = None
+    """The first tool call that could not be read; its round has no calls at all."""
+    blocks: ProviderBlocks | None = None
     reasoning: str | None = None
     """Thinking text, kept apart: it is never an answer."""
     token_logprobs: tuple[TokenLogprob, ...] | None = None

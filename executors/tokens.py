@@ -26,10 +26,17 @@ def estimate(text: str) -> int:
 def estimate_request(request: ModelRequest, count: TokenCounter = estimate) -> int:
     """Return the estimated tokens of the prompt, without the output reserve.
 
-    A response schema counts: servers that hold a reply to one show it to the model.
+    A response schema counts: servers that hold a reply to one show it to the model. So do tools.
     """
-    schema = 0 if request.schema is None else count(request.schema.canonical)
-    return schema + sum([count(m.content) + _MESSAGE_OVERHEAD for m in request.messages])
+    extra = 0 if request.schema is None else count(request.schema.canonical)
+    for tool in request.tools:
+        extra += count(tool.canonical) + _MESSAGE_OVERHEAD
+    for message in request.messages:
+        for call in message.calls:
+            extra += count(call.name) + count(call.arguments) + _MESSAGE_OVERHEAD
+        if message.blocks is not None:
+            extra += count(message.blocks.data)
+    return extra + sum([count(m.content) + _MESSAGE_OVERHEAD for m in request.messages])
 
 
 def at_least(request: ModelRequest) -> int:

@@ -30,8 +30,12 @@ def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey
         ordinal,
     )
     parts = [parameters, request.schema.canonical if request.schema else ""]
+    if request.tools:
+        parts += ("tools", request.tool_choice or "", *[tool.canonical for tool in request.tools])
     for message in request.messages:
         parts += (message.role, message.content)
+        if message.calls or message.call_id is not None or message.blocks is not None:
+            parts += ("turn", repr((message.calls, message.call_id, message.blocks)))
     last = parts.pop()
     # All but the last content is the same for a whole count; long histories are not worth keeping.
     begun = _begun_before if sum(map(len, parts)) <= _KEPT_CHARACTERS else _begun

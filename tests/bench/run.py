@@ -1,8 +1,9 @@
 """`make bench`: every row with its floor, as a table and as JSON. A row that misses its bar fails.
 
-make bench                     all rows but the slow accuracy table
+make bench                     all rows but the slow ones of whole corpora
 make bench ARGS="calls scan"   some groups
 make bench ARGS=accuracy       the labelled tasks (needs `make data`)
+make bench ARGS=corpora        whole corpora, beside the bare encoders
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import accuracy, calls, encoders, journal, limits, roots, scan, start, wire  # noqa: E402 - after the path
+from tests.bench import (  # noqa: E402 - after the path
+    accuracy,
+    calls,
+    corpora,
+    encoders,
+    journal,
+    limits,
+    roots,
+    scan,
+    start,
+    wire,
+)
 from tests.bench.row import Row, table  # noqa: E402 - after the path
 
 GROUPS: dict[str, Callable[[], list[Row]]] = {
@@ -29,8 +41,9 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "scan": scan.rows,
     "encoders": encoders.rows,
     "accuracy": accuracy.rows,
+    "corpora": corpora.rows,
 }
-_ON_DEMAND = {"accuracy"}
+_ON_DEMAND = {"accuracy", "corpora"}
 
 
 def main(asked: list[str]) -> int:
