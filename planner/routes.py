@@ -14,7 +14,9 @@ from executors.errors import ValidationError
 
 __all__ = ["Retrieval", "Route", "implies_completeness", "route"]
 
-Retrieval = Literal["scan", "search", "exact", "tools"]
+Retrieval = Literal["scan", "search", "exact", "tools", "read"]
+"""How a node reads its corpus: every record judged and counted by code; the best hits of a search; a
+rule; tools that a worker chooses from; or all of it shown in the worker's own message."""
 
 # English words that ask for everything, and for quantities that need everything.
 _COMPLETE: Final = re.compile(
@@ -90,7 +92,7 @@ def route(
                 upgraded=True,
                 reason="the question needs every record, and a search sees only the best hits",
             )
-        case "scan" | "search" | "exact" | "tools":
+        case "scan" | "search" | "exact" | "tools" | "read":
             return Route(retrieval=retrieval, upgraded=False, reason="as asked")
         case _:
             raise ValidationError(f"retrieval={retrieval!r}")
