@@ -3,6 +3,7 @@
 Layout:
 
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
+- `fences`: text from outside, shown to a model as data
 - `private`: files that their owner alone may read
 - `threads`: work in a thread that nobody walks away from
 - `makers`: values made fast, where thousands a second are
