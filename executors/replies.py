@@ -41,7 +41,7 @@ from executors.wrappings import (
     unfenced,
 )
 
-__all__ = ["JsonValue", "Parsed", "Unparsed", "read_json"]
+__all__ = ["JsonValue", "Parsed", "Unparsed", "canonical_json", "read_json", "read_strictly"]
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
@@ -87,6 +87,33 @@ def read_json(raw: str) -> Parsed | Unparsed:
     if isinstance(found, Parsed):
         return found
     return Unparsed(raw=raw, position=found.position, reason=found.reason)
+
+
+def read_strictly(raw: str) -> Parsed | Unparsed:
+    """Return the JSON value that a text is as it stands; nothing is searched for or requoted."""
+    found = _decode(_STRICT, Piece(0, raw))
+    if isinstance(found, Parsed):
+        return found
+    return Unparsed(raw=raw, position=found.position, reason=found.reason)
+
+
+def canonical_json(value: JsonValue) -> str:
+    """Return a value as the one JSON that we write of it: sorted keys, no blanks, plain characters.
+
+    Raises:
+        ValueError: a number that is not finite.
+        RecursionError: it is nested too deeply.
+    """
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character can stand as its escape alone
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text
 
 
 def _search(whole: Piece, failure: _Failure) -> Parsed | _Failure:

@@ -33,7 +33,7 @@ from executors.models.fakes.acts import (
     sse,
 )
 from executors.models.fakes.limited import Limited, LimitKind
-from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted
+from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted, calls_reply
 from executors.models.fakes.server import FakeServer, Script
 from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
 
@@ -57,6 +57,7 @@ __all__ = [
     "ScriptedModel",
     "Steps",
     "VirtualClock",
+    "calls_reply",
     "comments_for_ever",
     "cut_short",
     "drip",

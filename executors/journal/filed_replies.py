@@ -1,6 +1,6 @@
 """A reply as the fields of a line, and back: whole, so that a replay cannot tell the difference.
 
-What is long (text, reasoning, log-probabilities) can stand in a blob instead of in the line.
+What is long (text, reasoning, calls, log-probabilities) can stand in a blob instead of in the line.
 """
 
 from __future__ import annotations
@@ -13,12 +13,27 @@ from executors.journal.blobs import read_blob
 from executors.journal.json_lines import decode, encode, exact, inexact
 from executors.journal.lines import Answered, Fields, paid_fields
 from executors.journal.records import Paid
-from executors.messages import ModelReply, StopReason, TokenLogprob
+from executors.messages import (
+    MalformedCall,
+    ModelReply,
+    ProviderBlocks,
+    StopReason,
+    TokenLogprob,
+    ToolCall,
+)
 from executors.usage import Usage
 
-__all__ = ["answer_line", "long_answer", "reply_of", "thaw_reply"]
+__all__ = ["answer_line", "is_clean", "long_answer", "reply_of", "thaw_reply"]
 
-_LONG: Final = ("x", "r", "l")
+_LONG: Final = ("x", "r", "l", "o")
+_TOLD: Final = ("c", "k")  # long too; that there are any stays in the line, which is clean by them
+
+
+def is_clean(reply: ModelReply) -> bool:
+    """Say whether a reply may be given again: one that ended, or that goes on with its tools."""
+    if reply.stop == "tool_use":
+        return bool(reply.calls) or reply.malformed is not None
+    return reply.stop in ("end", "pause")
 
 
 def answer_line(key: ContentKey, reply: ModelReply, paid: Paid) -> bytes:
@@ -29,7 +44,8 @@ def answer_line(key: ContentKey, reply: ModelReply, paid: Paid) -> bytes:
 def long_answer(line: bytes, blob: str) -> bytes:
     """Return the line of an answer whose texts stand in a blob."""
     fields = cast("Fields", decode(line))
-    short = {name: value for name, value in fields.items() if name not in _LONG}
+    short = {name: value for name, value in fields.items() if name not in (*_LONG, *_TOLD)}
+    short |= dict.fromkeys([name for name in _TOLD if name in fields], 0)
     return encode({**short, "b": blob})
 
 
@@ -64,6 +80,9 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
         stop_raw=cast("str | None", fields.get("w")),
         usage=Usage(input=tiers[0], cache_read=tiers[1], cache_write=tiers[2], output=tiers[3]),
         model=cast("str | None", fields.get("m")),
+        calls=tuple(_call(parts) for parts in cast("list[object]", fields.get("c", []))),
+        malformed=_malformed(fields.get("k")),
+        blocks=_blocks(fields.get("o")),
         reasoning=cast("str | None", fields.get("r")),
         token_logprobs=None
         if logprobs is None
@@ -105,12 +124,49 @@ def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
         fields["q"] = reply.requests
     if reply.reasoning is not None:
         fields["r"] = reply.reasoning
+    if reply.calls:
+        fields["c"] = [[call.id, call.name, call.arguments] for call in reply.calls]
+    if (bad := reply.malformed) is not None:
+        fields["k"] = [bad.name, bad.raw, bad.reason]
+    if (blocks := reply.blocks) is not None:
+        fields["o"] = [blocks.provider, blocks.model, blocks.data]
     if reply.token_logprobs is not None:
         fields["l"] = [
             [one.token, exact(one.logprob), [[token, exact(p)] for token, p in one.top]]
             for one in reply.token_logprobs
         ]
     return fields
+
+
+def _call(parts: object) -> ToolCall:
+    id_, name, arguments = _texts(parts)
+    return ToolCall(id=id_, name=name, arguments=arguments)
+
+
+def _malformed(parts: object) -> MalformedCall | None:
+    if parts is None:
+        return None
+    name, raw, reason = _texts(parts)
+    return MalformedCall(name=name, raw=raw, reason=reason)
+
+
+def _blocks(parts: object) -> ProviderBlocks | None:
+    if parts is None:
+        return None
+    provider, model, data = _texts(parts)
+    return ProviderBlocks(provider=provider, model=model, data=data)
+
+
+def _texts(parts: object) -> list[str]:
+    """Return a list of texts, and of nothing else."""
+    if not isinstance(parts, list):
+        raise TypeError("it is no list")
+    texts: list[str] = []
+    for part in cast("list[object]", parts):
+        if not isinstance(part, str):
+            raise TypeError("it is no text")
+        texts.append(part)
+    return texts
 
 
 def _logprob(parts: list[object]) -> TokenLogprob:

@@ -18,9 +18,12 @@ from executors.journal.index import drop_index
 from executors.journal.lines import (
     CALL_PREFIX,
     Answered,
+    Begun,
+    Done,
     Noted,
     Unanswered,
     Voided,
+    begun_line,
     failure_line,
     forgotten_line,
     note_lines,
@@ -41,7 +44,7 @@ class Forgotten:
 
     notes: int
     answers: int
-    """Also failures, whose messages may quote what was asked."""
+    """Also failures, whose messages may quote what was asked, and what tools gave."""
     blobs: int
 
 
@@ -59,7 +62,8 @@ def forget(
     Args:
         directory: the run directory.
         digests: the keys of the contents' notes.
-        calls: further calls whose answers are erased, besides those that the notes name.
+        calls: further calls whose answers are erased, besides those that the notes name; of runs of
+            tools, what they gave.
 
     Raises:
         RunDirError: a process still writes to a segment.
@@ -143,10 +147,15 @@ class _Eraser:
             case Answered(key, paid) if self._judged(key):
                 self.answers += 1
                 return [forgotten_line(ContentKey(key.hex()), paid)]
-            case Answered():
+            case Done(key) if self._judged(key):  # that it ran stays known
+                self.answers += 1
+                return [begun_line(ContentKey(key.hex()), "")]
+            case Answered() | Done():
                 if line.blob is not None:
                     self._kept_blobs.add(line.blob)
                 return whole
+            case Begun(key, name) if name and self._judged(key):
+                return [begun_line(ContentKey(key.hex()), "")]
             case Unanswered(key, paid) if line.error is not None and self._judged(key):
                 self.answers += 1
                 return [failure_line(ContentKey(key.hex()), None, paid)]

@@ -25,7 +25,7 @@ from executors.replies import JsonValue
 __all__ = ["Index", "Lost", "Place", "drop_index"]
 
 _APPLICATION: Final = 0x726C6D6A  # "rlmj"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _WAIT_SECONDS: Final = 10.0
 _BUILDING, _READING = 32_768, 2_048  # KiB of pages that are held
 # What reading raises where the pages hold together and a value in them is not what was written.
@@ -34,6 +34,9 @@ _DAMAGED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 _SCHEMA: Final = """
 CREATE TABLE segments (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, done INTEGER NOT NULL);
 CREATE TABLE calls (
+  key BLOB PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL, length INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE tools (
   key BLOB PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL, length INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE intents (
@@ -79,6 +82,7 @@ class Index:
 
     Attributes:
         calls: clean answers that can be found.
+        tools: runs of tools that can be found.
         lost: intents that nothing followed.
         spent: what the sessions drew, with what is lost at its worst case.
         warnings: what was amiss, for people.
@@ -95,17 +99,22 @@ class Index:
         self.path = path
         self.warnings: list[str] = []
         self._paths: dict[int, Path] = {}
-        self.calls = 0
+        self.calls = self.tools = 0
         self.lost: tuple[Lost, ...] = ()
         self.spent = Spent()
         self._file = self._opened(segments)
 
     def place(self, key: ContentKey) -> Place | None:
         """Return where the last clean answer to a call stands."""
+        return self._place("SELECT segment, place, length FROM calls WHERE key = ?", key)
+
+    def tool(self, key: ContentKey) -> Place | None:
+        """Return where the last line about a tool's run stands."""
+        return self._place("SELECT segment, place, length FROM tools WHERE key = ?", key)
+
+    def _place(self, query: str, key: ContentKey) -> Place | None:
         with self._reading():
-            row = self._file.execute(
-                "SELECT segment, place, length FROM calls WHERE key = ?", (bytes.fromhex(key),)
-            ).fetchone()
+            row = self._file.execute(query, (bytes.fromhex(key),)).fetchone()
             if row is None:
                 return None
             number, begin, length = map(int, row)
@@ -217,6 +226,7 @@ class Index:
         rows = file.execute("SELECT id, name FROM segments")
         self._paths = {number: paths[name] for number, name in rows}
         self.calls = cast("int", file.execute("SELECT count(*) FROM calls").fetchone()[0])
+        self.tools = cast("int", file.execute("SELECT count(*) FROM tools").fetchone()[0])
         lost = self.lost = tuple(_lost(file))
         calls, tokens, usd = file.execute("SELECT calls, tokens, usd FROM totals").fetchone()
         self.spent = Spent(

@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 from executors.journal.json_lines import encode
 from executors.journal.lines import (
     Answered,
+    Begun,
+    Done,
     Forgotten,
     Intended,
     Noted,
@@ -28,6 +30,11 @@ __all__ = ["Indexing"]
 _BATCH: Final = 10_000  # rows that are held in memory before they are written
 _CODES: Final = 256  # values whose JSON is kept: most notes are one of a few
 
+_PLACED: Final = (
+    "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " segment = excluded.segment, place = excluded.place, length = excluded.length"
+)
+
 _Open: TypeAlias = tuple[int, Decimal | None, int]
 
 
@@ -39,6 +46,7 @@ class Indexing:
         self._segment = segment
         self._number = number
         self._calls: dict[bytes, tuple[int, int] | None] = {}
+        self._tools: dict[bytes, tuple[int, int]] = {}
         self._notes: dict[int, dict[bytes, bytes]] = {}
         self._codes: dict[int | str, bytes] = {}
         self._gathered = 0
@@ -76,6 +84,9 @@ class Indexing:
                 self._calls[key] = None
             case Noted() as line:
                 self._note(line)
+            case Begun() | Done() as line:
+                self._gathered += 1
+                self._tools[line.key] = (place, len(raw))
             case Unknown():
                 self._unknown += 1
             case None:
@@ -128,9 +139,12 @@ class Indexing:
     def _flush(self) -> None:
         """Write what was gathered, in the order of the keys: pages that lie together fill together."""
         self._file.executemany(
-            "INSERT INTO calls VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " segment = excluded.segment, place = excluded.place, length = excluded.length",
+            f"INSERT INTO calls {_PLACED}",
             ((key, self._number, *at) for key, at in sorted(self._calls.items()) if at),
+        )
+        self._file.executemany(
+            f"INSERT INTO tools {_PLACED}",
+            ((key, self._number, *at) for key, at in sorted(self._tools.items())),
         )
         gone = [(key,) for key, at in self._calls.items() if at is None]
         self._file.executemany("DELETE FROM calls WHERE key = ?", gone)
@@ -141,6 +155,7 @@ class Indexing:
                 ((scope, key, notes[key]) for key in sorted(notes)),
             )
         self._calls.clear()
+        self._tools.clear()
         self._notes.clear()
         self._gathered = 0
 

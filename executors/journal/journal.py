@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,17 @@ import anyio.to_thread
 from executors.errors import DiskFault, InternalError, ModelError, RunDirError
 from executors.ids import ContentKey
 from executors.journal.blobs import LONGEST_LINE, write_blob
-from executors.journal.filed_replies import answer_line, long_answer, reply_of
+from executors.journal.filed_replies import answer_line, is_clean, long_answer, reply_of
+from executors.journal.filed_tools import long_done, tool_of
 from executors.journal.filesystems import refuse_remote
 from executors.journal.index import Index, Lost, Place
 from executors.journal.lines import (
     Answered,
+    Begun,
+    Done,
     Voided,
+    begun_line,
+    done_line,
     failure_line,
     intent_line,
     note_lines,
@@ -29,7 +34,7 @@ from executors.journal.lines import (
     void_line,
 )
 from executors.journal.reading import cut_tail, segment_files
-from executors.journal.records import NOTE_KEY_BYTES, Filed, Paid, Spent
+from executors.journal.records import NOTE_KEY_BYTES, Filed, Paid, Spent, ToolBegun, ToolDone
 from executors.journal.segment import Segment, host_name
 from executors.messages import ModelReply
 from executors.replies import JsonValue
@@ -56,6 +61,7 @@ class RunJournal:
         self._index = index
         self._has_calls = index is not None and index.calls > 0
         self._own: dict[bytes, int | None] = {}
+        self._tools: dict[bytes, int] = {}
         self._writing: set[Future[str]] = set()
         self.spent = Spent() if index is None else index.spent
         self.lost: tuple[Lost, ...] = () if index is None else index.lost
@@ -104,8 +110,7 @@ class RunJournal:
             place = self._own[raw]
             if place is None:
                 return None
-            begin, length = place >> _LENGTH_BITS, place & ((1 << _LENGTH_BITS) - 1)
-            return self._filed(key, self._segment.read(begin, length))
+            return self._filed(key, self._own_line(place))
         if not self._has_calls:
             return None
         assert self._index is not None
@@ -117,11 +122,11 @@ class RunJournal:
         self._segment.write()
 
     async def answer(self, key: ContentKey, reply: ModelReply, paid: Paid) -> None:
-        line = answer_line(key, reply, paid)
+        line, clean = answer_line(key, reply, paid), is_clean(reply)
         if len(line) > LONGEST_LINE:
-            await self._long(key, line, clean=reply.stop == "end")
+            await self._long(line, long_answer, partial(self._file, bytes.fromhex(key), clean))
             return
-        self._file(key, line, clean=reply.stop == "end")
+        self._file(bytes.fromhex(key), clean, line)
         await self._segment.durable()
 
     def failed(self, key: ContentKey, error: ModelError | None, paid: Paid) -> None:
@@ -146,6 +151,27 @@ class RunJournal:
 
     def notes(self, scope: ContentKey) -> Iterable[tuple[bytes, JsonValue]]:
         return () if self._index is None else self._index.notes(scope)
+
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        place = self._tools.get(bytes.fromhex(key))
+        if place is not None:
+            return tool_of(key, self._own_line(place), self._blobs)
+        if self._index is None or not self._index.tools:
+            return None
+        found = self._index.tool(key)
+        return None if found is None else tool_of(key, _line_at(found), self._blobs)
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        self._file_tool(bytes.fromhex(key), begun_line(key, name))
+        self._segment.write()
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        line = done_line(key, result, failed=failed)
+        if len(line) > LONGEST_LINE:
+            await self._long(line, long_done, partial(self._file_tool, bytes.fromhex(key)))
+            return
+        self._file_tool(bytes.fromhex(key), line)
+        await self._segment.durable()
 
     # ---------------------------------------------------------------- the rest
 
@@ -176,10 +202,15 @@ class RunJournal:
         for raw, line in zip(whole, read, strict=True):
             match line:
                 case Answered() if len(raw) >= LONGEST_LINE:
-                    key = ContentKey(line.key.hex())
-                    waiting.append(self._long(key, raw + b"\n", clean=line.clean))
+                    file = partial(self._file, line.key, line.clean)
+                    waiting.append(self._long(raw + b"\n", long_answer, file))
                 case Answered():
-                    self._file(ContentKey(line.key.hex()), raw + b"\n", clean=line.clean)
+                    self._file(line.key, line.clean, raw + b"\n")
+                case Done() if len(raw) >= LONGEST_LINE:
+                    file = partial(self._file_tool, line.key)
+                    waiting.append(self._long(raw + b"\n", long_done, file))
+                case Begun() | Done():
+                    self._file_tool(line.key, raw + b"\n")
                 case Voided(voided):
                     self._segment.put(raw + b"\n")
                     self._own[voided] = None
@@ -205,10 +236,16 @@ class RunJournal:
             if self._index is not None:
                 self._index.close()
 
-    def _file(self, key: ContentKey, line: bytes, *, clean: bool) -> None:
+    def _file(self, key: bytes, clean: bool, line: bytes) -> None:
         begin = self._segment.put(line)
         if clean:
-            self._own[bytes.fromhex(key)] = begin << _LENGTH_BITS | (len(line) - 1)
+            self._own[key] = begin << _LENGTH_BITS | (len(line) - 1)
+
+    def _file_tool(self, key: bytes, line: bytes) -> None:
+        self._tools[key] = self._segment.put(line) << _LENGTH_BITS | (len(line) - 1)
+
+    def _own_line(self, place: int) -> bytes:
+        return self._segment.read(place >> _LENGTH_BITS, place & ((1 << _LENGTH_BITS) - 1))
 
     def _filed(self, key: ContentKey, raw: bytes) -> Filed | None:
         """Return the answer of a line; None when the line is not what it was."""
@@ -218,8 +255,10 @@ class RunJournal:
         reply = reply_of(line, self._blobs)
         return None if reply is None else Filed(reply=reply, usd=line.paid.usd)
 
-    def _long(self, key: ContentKey, line: bytes, *, clean: bool) -> Future[None]:
-        """File a long answer: its blob first, in a thread, then the line that names it.
+    def _long(
+        self, line: bytes, short: Callable[[bytes, str], bytes], file: Callable[[bytes], None]
+    ) -> Future[None]:
+        """File a long line: its blob first, in a thread, then the short one that names it.
 
         Both come to pass also where nobody waits for them any more.
         """
@@ -227,16 +266,19 @@ class RunJournal:
         done: Future[None] = loop.create_future()
         writing = loop.run_in_executor(None, write_blob, self._blobs, line)
         self._writing.add(writing)
-        writing.add_done_callback(partial(self._named, key, line, clean, done))
+        writing.add_done_callback(partial(self._named, partial(short, line), file, done))
         return done
 
     def _named(
-        self, key: ContentKey, line: bytes, clean: bool, done: Future[None], writing: Future[str]
+        self,
+        short: Callable[[str], bytes],
+        file: Callable[[bytes], None],
+        done: Future[None],
+        writing: Future[str],
     ) -> None:
         self._writing.discard(writing)
         try:
-            short = long_answer(line, writing.result())
-            self._file(key, short, clean=clean)
+            file(short(writing.result()))
             self._segment.commit(done)
         except OSError as error:
             self._segment.fail(error)

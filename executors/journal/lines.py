@@ -6,6 +6,8 @@
 {"v": key, "w": why}                                   an answer that was of no use
 {"n": scope, "k": keys, "v": values, "c": call}        notes; keys as one hex string
 {"g": key, "p": paid}                                  a call whose answer was forgotten on request
+{"t": key, "n": name}                                  a tool that is about to run
+{"d": key, "x": text, "e": true}                       what it gave; "e" for an error, "b" as above
 
 The first key of a line is its kind. A line of a kind that is not known here is of a newer version.
 """
@@ -28,6 +30,8 @@ __all__ = [
     "CALL_PREFIX",
     "KEY_BYTES",
     "Answered",
+    "Begun",
+    "Done",
     "Fields",
     "Forgotten",
     "Intended",
@@ -36,6 +40,8 @@ __all__ = [
     "Unanswered",
     "Unknown",
     "Voided",
+    "begun_line",
+    "done_line",
     "failure_line",
     "forgotten_line",
     "intent_line",
@@ -104,6 +110,19 @@ def note_lines(
     return lines
 
 
+def begun_line(key: ContentKey, name: str) -> bytes:
+    """Return the line of a tool that is about to run."""
+    return encode({"t": key, "n": name[:_WHY]})
+
+
+def done_line(key: ContentKey, result: str, *, failed: bool) -> bytes:
+    """Return the line of what a tool gave."""
+    fields: Fields = {"d": key, "x": result}
+    if failed:
+        fields["e"] = True
+    return encode(fields)
+
+
 def paid_fields(paid: Paid) -> list[object]:
     """Return what a call drew: tokens, requests, and the cost where it is known."""
     if paid.usd is None:
@@ -170,13 +189,34 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """A tool was about to run."""
+
+    key: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A tool ran to its end."""
+
+    key: bytes
+    failed: bool
+    result: str | None
+    """None where it stands in a blob."""
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A line of a newer version."""
 
     kind: str
 
 
-Line: TypeAlias = Intended | Answered | Unanswered | Voided | Noted | Forgotten | Unknown
+Line: TypeAlias = (
+    Intended | Answered | Unanswered | Voided | Noted | Forgotten | Begun | Done | Unknown
+)
 
 
 def read_line(raw: bytes) -> Line | None:
@@ -205,6 +245,10 @@ def _line(fields: Fields) -> Line:
             return _noted(fields)
         case "g":
             return Forgotten(_key(fields[kind]), _paid(fields["p"]))
+        case "t":
+            return Begun(_key(fields[kind]), _text(fields["n"]))
+        case "d":
+            return _done(fields)
         case _:
             return Unknown(kind)
 
@@ -216,9 +260,27 @@ def _answered(fields: Fields) -> Answered:
     return Answered(
         _key(fields["a"]),
         _paid(fields["p"]),
-        "s" not in fields,
+        _is_clean(fields),
         None if blob is None else _key(blob).hex(),  # it becomes the name of a file
         fields,
+    )
+
+
+def _is_clean(fields: Fields) -> bool:
+    """Say whether an answer may be given again: one that ended, or that goes on with its tools."""
+    stop = fields.get("s")
+    if stop == "tool_use":
+        return "c" in fields or "k" in fields
+    return stop is None or stop == "pause"
+
+
+def _done(fields: Fields) -> Done:
+    blob = fields.get("b")
+    return Done(
+        _key(fields["d"]),
+        fields.get("e") is True,
+        _text(fields["x"]) if blob is None else None,
+        None if blob is None else _key(blob).hex(),
     )
 
 

@@ -1,8 +1,9 @@
 """The Journal protocol: an answer is durable before it is acknowledged.
 
-Three kinds of things are written down. A call: its intent before it leaves, its answer or its
+Four kinds of things are written down. A call: its intent before it leaves, its answer or its
 failure after. What was made of answers: values filed under a scope and a content, so that other
-windows over the same contents need no call. And that an answer turned out to be useless.
+windows over the same contents need no call. That an answer turned out to be useless. And a tool:
+that it begins, and what came of it, so that its effect is not had twice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from executors.ids import ContentKey
 from executors.messages import ModelReply
 from executors.replies import JsonValue
 
-__all__ = ["NOTE_KEY_BYTES", "Filed", "Journal", "NoJournal", "Paid", "Spent"]
+__all__ = [
+    "NOTE_KEY_BYTES",
+    "Filed",
+    "Journal",
+    "NoJournal",
+    "Paid",
+    "Spent",
+    "ToolBegun",
+    "ToolDone",
+]
 
 NOTE_KEY_BYTES = 16
 """Length of the key that a note is filed under, within its scope."""
@@ -53,8 +63,22 @@ class Spent:
     """Calls that left and of which nothing is known: possibly paid, charged at their reservation."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDone:
+    """A tool ran to its end, and this is what it gave."""
+
+    result: str
+    failed: bool
+    """Whether the result is an error's text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBegun:
+    """A tool began, and nobody knows what it did: the process ended, or what it gave was lost."""
+
+
 class Journal(Protocol):
-    """Where calls are written down. All methods but `answer` return at once.
+    """Where calls are written down. All methods but `answer` and `tool_done` return at once.
 
     Each raises DiskFault once something could not be written: from then on nothing is acknowledged.
     """
@@ -111,6 +135,28 @@ class Journal(Protocol):
         """Yield what earlier sessions filed under a scope, each content once, in no order."""
         ...
 
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        """Return what is known of a tool's run, of this session or an earlier one; the last holds.
+
+        Raises:
+            ReplayMiss: in a replay, nothing is recorded under the key.
+        """
+        ...
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        """Note, before it runs, that a tool is about to run.
+
+        Survives the end of the process, not of the machine's power.
+
+        Raises:
+            ReplayMiss: in a replay, where no tool is run.
+        """
+        ...
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        """Return once what a tool gave is durable."""
+        ...
+
 
 class NoJournal:
     """Remembers nothing: each run pays for itself."""
@@ -142,3 +188,12 @@ class NoJournal:
 
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:
         return iter(())
+
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        return None
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        pass
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        pass

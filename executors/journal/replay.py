@@ -11,9 +11,10 @@ from executors.errors import ModelError, ReplayMiss, RunDirError
 from executors.ids import ContentKey
 from executors.journal.failures import thaw
 from executors.journal.filed_replies import reply_of
-from executors.journal.lines import Answered, Unanswered, read_line
+from executors.journal.filed_tools import tool_of
+from executors.journal.lines import Answered, Begun, Done, Unanswered, read_line
 from executors.journal.reading import segment_files, whole_lines
-from executors.journal.records import Filed, Paid
+from executors.journal.records import Filed, Paid, ToolBegun, ToolDone
 from executors.messages import ModelReply
 from executors.replies import JsonValue
 
@@ -26,13 +27,19 @@ class _Place:
     begin: int
     length: int
 
+    def read(self) -> bytes:
+        """Return the line that stands here."""
+        with self.segment.open("rb", buffering=0) as file:
+            file.seek(self.begin)
+            return file.read(self.length)
+
 
 class Replay:
     """Reads the recorded run once, when it is made; writes nothing there and takes no lock.
 
     The last outcome of a call is what is recorded: its answer, clean or not, voided or not, or its
-    failure. One that was cancelled has none. Notes are left out, so that all is judged anew from
-    the answers.
+    failure. One that was cancelled has none. Tools gave what is recorded, and none is run. Notes
+    are left out, so that all is judged anew from the answers.
 
     Args:
         directory: the run directory.
@@ -44,6 +51,7 @@ class Replay:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._places: dict[bytes, _Place] = {}
+        self._tools: dict[bytes, _Place] = {}
         try:
             files = segment_files(directory / "journal")
             for file in files:
@@ -85,25 +93,36 @@ class Replay:
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:
         return iter(())
 
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun:
+        place = self._tools.get(bytes.fromhex(key))
+        if place is None:
+            raise ReplayMiss(key=key, where=str(self._directory))
+        return tool_of(key, place.read(), self._directory / "blobs")
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        raise ReplayMiss(key=key, where=str(self._directory))
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        pass
+
     def _read(self, segment: Path) -> None:
         for begin, raw in whole_lines(segment):
-            if raw[2:3] not in b"af":  # most other lines are notes, and need no reading
+            if raw[2:3] not in b"aftd":  # most other lines are notes, and need no reading
                 continue
             line = read_line(raw)
             if isinstance(line, Answered) or (
                 isinstance(line, Unanswered) and line.error is not None
             ):
                 self._places[line.key] = _Place(segment, begin, len(raw))
+            elif isinstance(line, Begun | Done):
+                self._tools[line.key] = _Place(segment, begin, len(raw))
 
     def _recorded(self, place: _Place) -> Filed | ModelError | None:
-        with place.segment.open("rb", buffering=0) as file:
-            file.seek(place.begin)
-            line = read_line(file.read(place.length))
-        match line:
-            case Answered():
+        match read_line(place.read()):
+            case Answered() as line:
                 reply = reply_of(line, self._directory / "blobs")
                 return None if reply is None else Filed(reply=reply, usd=line.paid.usd)
-            case Unanswered():
+            case Unanswered() as line:
                 try:
                     return thaw(line.error)
                 except (LookupError, TypeError):

@@ -7,21 +7,29 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import copy
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 
 from executors.errors import DiskFault, ModelError, RlmError
 from executors.ids import ContentKey
-from executors.journal.filed_replies import answer_line
-from executors.journal.lines import failure_line, intent_line, note_lines, void_line
-from executors.journal.records import Filed, Paid
+from executors.journal.filed_replies import answer_line, is_clean
+from executors.journal.lines import (
+    begun_line,
+    done_line,
+    failure_line,
+    intent_line,
+    note_lines,
+    void_line,
+)
+from executors.journal.records import Filed, Paid, ToolBegun, ToolDone
 from executors.messages import ModelReply
 from executors.replies import JsonValue
 
 __all__ = ["StreamJournal"]
 
-_KEPT: Final = 4_096  # answers that `find` remembers; older ones are the coordinator's alone
+_KEPT: Final = 4_096  # answers, and runs of tools, that are found here; older ones are elsewhere
+_V = TypeVar("_V")
 _PATIENCE: Final = 60.0  # seconds that the last batch may take
 
 
@@ -42,6 +50,7 @@ class StreamJournal:
         self._wanted = anyio.Event()
         self._fault: DiskFault | None = None
         self._own: dict[ContentKey, Filed] = {}
+        self._tools: dict[ContentKey, ToolDone | ToolBegun] = {}
 
     async def run(self) -> None:
         """Send what comes until the journal is closed, or cannot send any more."""
@@ -83,10 +92,8 @@ class StreamJournal:
 
     async def answer(self, key: ContentKey, reply: ModelReply, paid: Paid) -> None:
         self._put(answer_line(key, reply, paid))
-        if reply.stop == "end":
-            self._own[key] = Filed(reply=reply, usd=paid.usd)
-            if len(self._own) > _KEPT:
-                del self._own[next(iter(self._own))]
+        if is_clean(reply):
+            _keep(self._own, key, Filed(reply=reply, usd=paid.usd))
         await self._durable()
 
     def failed(self, key: ContentKey, error: ModelError | None, paid: Paid) -> None:
@@ -110,6 +117,20 @@ class StreamJournal:
     def notes(self, scope: ContentKey) -> Iterator[tuple[bytes, JsonValue]]:
         return iter(())
 
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        return self._tools.get(key)
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        """See `Journal.tool_begun`; here it survives the worker once its batch has left."""
+        self._put(begun_line(key, name))
+        self._wanted.set()
+        _keep(self._tools, key, ToolBegun())
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        self._put(done_line(key, result, failed=failed))
+        _keep(self._tools, key, ToolDone(result=result, failed=failed))
+        await self._durable()
+
     # ---------------------------------------------------------------- batches
 
     def _put(self, line: bytes) -> None:
@@ -130,6 +151,13 @@ class StreamJournal:
             if not future.done():
                 future.set_exception(copy(self._fault))
         self._waiting.clear()
+
+
+def _keep(found: dict[ContentKey, _V], key: ContentKey, value: _V) -> None:
+    """Remember a value, and forget the oldest one where there are too many."""
+    found[key] = value
+    if len(found) > _KEPT:
+        del found[next(iter(found))]
 
 
 def _resolve(waiting: list[Future[None]]) -> None:

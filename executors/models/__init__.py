@@ -2,6 +2,7 @@
 
 base      the Model protocol
 invoke    the call itself (only executors.calls.calls imports it)
+tool_calls tool calls as providers write them, read strictly
 wire      bounded HTTP, for every provider that is a server
 openai    chat completions of any compatible server
 local     llama.cpp on this machine

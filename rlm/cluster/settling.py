@@ -16,7 +16,7 @@ from corpus.verdicts import Verdict
 from executors.errors import Halted, ModelError
 from executors.events import Event
 from executors.ids import ContentKey
-from executors.journal.records import Filed, Journal, Paid
+from executors.journal.records import Filed, Journal, Paid, ToolBegun, ToolDone
 from executors.messages import ModelReply
 from executors.replies import JsonValue
 from rlm.units.filed import Known
@@ -92,6 +92,15 @@ class FiledOnly:
 
     def notes(self, scope: ContentKey) -> Iterable[tuple[bytes, JsonValue]]:
         return ()
+
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        return self._inner.tool_found(key)
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        raise _NotFiled
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        raise _NotFiled
 
 
 async def look(windows: Iterable[Window], judge: Judge, journal: FiledOnly) -> list[Look]:

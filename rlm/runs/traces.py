@@ -12,7 +12,7 @@ from typing import Final, cast
 from executors.ids import ContentKey
 from executors.journal.blobs import read_blob
 from executors.journal.json_lines import decode
-from executors.journal.lines import Answered, Unanswered, Voided, read_line
+from executors.journal.lines import Answered, Done, Unanswered, Voided, read_line
 from executors.journal.reading import segment_files, whole_lines
 from executors.private import written_durably
 
@@ -48,17 +48,17 @@ class Traces:
 
 
 def calls_that_tell(directory: Path, tells: Callable[[str], bool]) -> set[ContentKey]:
-    """Return the keys of the calls whose answer or failure gives a text away."""
+    """Return the keys of the calls whose answer or failure gives a text away, and of such tools."""
     found: set[ContentKey] = set()
     for segment in segment_files(directory / "journal"):
         for _, raw in whole_lines(segment.path):
-            if raw[2:3] not in (b"a", b"f", b"v"):
+            if raw[2:3] not in (b"a", b"f", b"v", b"d"):
                 continue
             line = read_line(raw)
-            if not isinstance(line, Answered | Unanswered | Voided):
+            if not isinstance(line, Answered | Done | Unanswered | Voided):
                 continue
             words = raw.decode("utf-8", "replace")
-            if isinstance(line, Answered) and line.blob is not None:
+            if isinstance(line, Answered | Done) and line.blob is not None:
                 blob = read_blob(directory / "blobs", line.blob) or b""
                 words += blob.decode("utf-8", "replace")
             if tells(words):

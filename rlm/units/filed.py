@@ -10,7 +10,15 @@ from executors.errors import ModelError
 from executors.ids import ContentKey
 from executors.journal.filed_replies import answer_line, thaw_reply
 from executors.journal.lines import Answered, read_line
-from executors.journal.records import NOTE_KEY_BYTES, Filed, Journal, NoJournal, Paid
+from executors.journal.records import (
+    NOTE_KEY_BYTES,
+    Filed,
+    Journal,
+    NoJournal,
+    Paid,
+    ToolBegun,
+    ToolDone,
+)
 from executors.messages import ModelReply
 from executors.replies import JsonValue
 
@@ -68,6 +76,15 @@ class UnitJournal:
 
     def notes(self, scope: ContentKey) -> Iterable[tuple[bytes, JsonValue]]:
         return self.inner.notes(scope)
+
+    def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+        return self.inner.tool_found(key)
+
+    def tool_begun(self, key: ContentKey, *, name: str) -> None:
+        self.inner.tool_begun(key, name=name)
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        await self.inner.tool_done(key, result=result, failed=failed)
 
 
 def pack_known(known: Known) -> bytes:

@@ -30,7 +30,7 @@ from executors.models.fakes.acts import (
 )
 from executors.models.fakes.server import FakeServer
 from executors.models.openai.model import STREAM_ABOVE, OpenAIModel
-from executors.models.openai.replies import read_reply
+from executors.models.openai.replies import Asked, read_reply
 from executors.tokens import estimate_request
 from executors.usage import Usage
 from tests.executors.asks import KEY, answer, ask, failure, model_at
@@ -325,7 +325,7 @@ def test_any_json_is_a_reply_or_a_typed_error(document: object) -> None:
         except TypeError:  # an integer beyond 64 bits, or half a surrogate pair
             continue
         with suppress(ModelError):
-            read_reply(body, where="here", temperature=None)
+            read_reply(body, Asked(where="here", model="m", max_tokens=8, temperature=None))
 
 
 # ---------------------------------------------------------------- errors inside a 200

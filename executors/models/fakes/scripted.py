@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import anyio.lowlevel
 
 from executors.clock import Clock, SystemClock
 from executors.makers import maker
-from executors.messages import ModelReply, ModelRequest
+from executors.messages import ModelReply, ModelRequest, ToolCall
 from executors.models.base import ModelInfo
+from executors.replies import JsonValue, canonical_json
+from executors.tokens import estimate
 from executors.usage import Usage
 
-__all__ = ["ModelScript", "ScriptExhausted", "ScriptedModel", "Turn"]
+__all__ = ["ModelScript", "ScriptExhausted", "ScriptedModel", "Turn", "calls_reply"]
 
 Turn = ModelReply | str | Exception
 """What one call does: answer, answer with plain text, or raise."""
@@ -86,6 +88,29 @@ class ScriptedModel:
 
     async def aclose(self) -> None:
         pass
+
+
+def calls_reply(
+    *pairs: tuple[str, Mapping[str, JsonValue]], text: str = "", usage: Usage | None = None
+) -> ModelReply:
+    """Return a turn that wants tools run: pairs of name and arguments, in order.
+
+    The ids of the calls are `call-0`, `call-1`, … in each reply.
+
+    Args:
+        usage: None counts what is written, and no prompt.
+    """
+    calls = tuple(
+        ToolCall(id=f"call-{n}", name=name, arguments=canonical_json(dict(arguments)))
+        for n, (name, arguments) in enumerate(pairs)
+    )
+    written = text + "".join(call.name + call.arguments for call in calls)
+    return ModelReply(
+        text=text,
+        stop="tool_use",
+        calls=calls,
+        usage=usage or Usage(input=0, output=estimate(written)),
+    )
 
 
 def _as_function(script: ModelScript) -> Callable[[ModelRequest], Turn]:

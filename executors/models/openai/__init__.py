@@ -3,5 +3,7 @@
 model      the Model
 requests   what is sent
 replies    what is read
+turns      turns that want tools run, both ways
+shapes     reading JSON whose shape nobody promises
 errors     what a refusal means
 """

@@ -16,7 +16,7 @@ from executors.errors import ConfigError, ModelError, TransportFault
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
 from executors.models.openai.errors import ServerSays, error_of_reply, read_error
-from executors.models.openai.replies import StreamFold, read_reply
+from executors.models.openai.replies import Asked, StreamFold, read_reply
 from executors.models.openai.requests import Dialect, LimitName, Part, encode, refused_part
 from executors.models.wire.http import Bounds, HttpReply, Wire
 from executors.models.wire.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
@@ -124,10 +124,20 @@ class OpenAIModel:
         return self._info
 
     async def generate(self, request: ModelRequest) -> ModelReply:
+        return await self._generate(request, None)
+
+    async def generate_streaming(
+        self, request: ModelRequest, on_text: Callable[[str], None]
+    ) -> ModelReply:
+        return await self._generate(request, on_text)
+
+    async def _generate(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None
+    ) -> ModelReply:
         for sent in range(1, _MOST_REQUESTS + 1):
             used = self._dialect
             try:
-                reply = await self._ask(request, used)
+                reply = await self._ask(request, used, on_text)
                 return reply if sent == 1 else replace(reply, requests=sent)
             except _Refused as refused:
                 part = refused_part(used, refused.says, request)
@@ -143,18 +153,27 @@ class OpenAIModel:
     async def aclose(self) -> None:
         await self._wire.aclose()
 
-    async def _ask(self, request: ModelRequest, dialect: Dialect) -> ModelReply:
-        stream = request.stream or request.max_tokens > STREAM_ABOVE
+    async def _ask(
+        self, request: ModelRequest, dialect: Dialect, on_text: Callable[[str], None] | None
+    ) -> ModelReply:
+        stream = request.stream or request.max_tokens > STREAM_ABOVE or on_text is not None
         body = encode(self._info.name, request, dialect, stream=stream, where=self._where)
-        temperature = request.temperature if dialect.temperature else None
+        asked = Asked(
+            where=self._where,
+            model=self._info.name,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature if dialect.temperature else None,
+        )
         if stream:
-            return await self._listen(body, temperature)
+            return await self._listen(body, asked, on_text)
         reply = await self._wire.post(body, self._with_key(_JSON_HEADERS))
         assert reply is not None
-        return self._read(reply, temperature)
+        return self._read(reply, asked)
 
-    async def _listen(self, body: bytes, temperature: float | None) -> ModelReply:
-        fold = StreamFold(where=self._where, temperature=temperature)
+    async def _listen(
+        self, body: bytes, asked: Asked, on_text: Callable[[str], None] | None
+    ) -> ModelReply:
+        fold = StreamFold(asked, on_text)
         try:
             reply = await self._wire.post(body, self._with_key(_STREAM_HEADERS), fold.feed)
         except TransportFault:
@@ -163,15 +182,15 @@ class OpenAIModel:
                 raise
             return ended
         if reply is not None:
-            return self._read(reply, temperature)
+            return self._read(reply, asked)
         whole = fold.reply()
         if whole is None:
             raise TransportFault("the stream ended before its answer did", where=self._where)
         return whole
 
-    def _read(self, reply: HttpReply, temperature: float | None) -> ModelReply:
+    def _read(self, reply: HttpReply, asked: Asked) -> ModelReply:
         if reply.status == 200:
-            return read_reply(reply.body, where=self._where, temperature=temperature)
+            return read_reply(reply.body, asked)
         says = read_error(reply.body)
         error = error_of_reply(reply, says, base_url=self._base_url, where=self._where)
         if reply.status in _NAMING:

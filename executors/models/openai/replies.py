@@ -7,20 +7,24 @@ Reasoning is kept apart and never becomes the text of an answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
 import orjson
 
 from executors.errors import MalformedReply
 from executors.makers import maker
-from executors.messages import ModelReply, StopReason, TokenLogprob
+from executors.messages import MalformedCall, ModelReply, StopReason, TokenLogprob, ToolCall
 from executors.models.openai.errors import clipped, error_of_event
+from executors.models.openai.shapes import listed, mapping, text_of
+from executors.models.openai.turns import Turn, TurnFold, turn_of
+from executors.models.tool_calls import read_calls
 from executors.models.wire.reading import Heard
 from executors.models.wire.sse import END, ServerEvent
 from executors.usage import Usage
 
-__all__ = ["StreamFold", "read_reply", "read_usage"]
+__all__ = ["Asked", "StreamFold", "read_reply", "read_usage"]
 
 # A reply a call: each of these is made by the thousand a second.
 _make_reply = maker(ModelReply)
@@ -33,43 +37,63 @@ _STOPS: Mapping[str, StopReason] = {
     "tool_calls": "tool_use",
     "function_call": "tool_use",
 }
+# Where the server says anything else the turn was cut or refused, and none of its calls is run.
+_RUNS: Final[tuple[StopReason, ...]] = ("end", "tool_use")
 
 
-def read_reply(body: bytes, *, where: str, temperature: float | None) -> ModelReply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What of a request is needed to read its reply."""
+
+    where: str
+    model: str
+    max_tokens: int
+    temperature: float | None
+    """As it was sent."""
+
+
+def read_reply(body: bytes, asked: Asked) -> ModelReply:
     """Return the reply in a JSON body.
 
     Raises:
         MalformedReply: it is no completion.
         ModelError: it is an error in the clothes of a success.
     """
+    where = asked.where
     document = _object(body, where)
     if document.get("error"):
         raise error_of_event("", document, where=where, paid=False)
-    choices = _list(document.get("choices"))
+    choices = listed(document.get("choices"))
     if not choices:
         raise _malformed("a completion without choices", body, where)
-    choice = _mapping(choices[0])
-    message = _mapping(choice.get("message"))
+    choice = mapping(choices[0])
+    message = mapping(choice.get("message"))
     if not message:
         raise _malformed("a choice without a message", body, where)
     return _reply(
-        text=_text(message.get("content")),
-        refusal=_text(message.get("refusal")),
+        asked,
+        turn_of(message),
+        text=text_of(message.get("content")),
+        refusal=text_of(message.get("refusal")),
         reasoning=_reasoning(message),
         finish=choice.get("finish_reason"),
         usage=read_usage(document.get("usage")),
         model=document.get("model"),
         logprobs=_logprobs(choice.get("logprobs")),
-        temperature=temperature,
     )
 
 
 class StreamFold:
-    """Adds up the deltas of a stream."""
+    """Adds up the deltas of a stream.
 
-    def __init__(self, *, where: str, temperature: float | None) -> None:
-        self._where = where
-        self._temperature = temperature
+    Args:
+        on_text: called with each piece of the answer's text as it comes.
+    """
+
+    def __init__(self, asked: Asked, on_text: Callable[[str], None] | None = None) -> None:
+        self._asked = asked
+        self._on_text = on_text
+        self._turn = TurnFold()
         self._done = False
         self._text: list[str] = []
         self._refusal: list[str] = []
@@ -93,22 +117,24 @@ class StreamFold:
         if event.data.strip() == END:
             self._done = True
             return "end"
-        document = _object(event.data, self._where)
+        document = _object(event.data, self._asked.where)
         if event.name == "error" or document.get("error"):
             paid = bool(self._text or self._reasoning)
-            raise error_of_event(event.name, document, where=self._where, paid=paid)
+            raise error_of_event(event.name, document, where=self._asked.where, paid=paid)
         self._model = document.get("model") or self._model
         if document.get("usage"):
             self._usage = read_usage(document["usage"])
-        choices = _list(document.get("choices"))
-        return "content" if choices and self._add(_mapping(choices[0])) else "nothing"
+        choices = listed(document.get("choices"))
+        return "content" if choices and self._add(mapping(choices[0])) else "nothing"
 
     def _add(self, choice: Mapping[str, object]) -> bool:
         """Add a delta and return whether anything was in it."""
-        delta = _mapping(choice.get("delta"))
-        text, refusal = _text(delta.get("content")), _text(delta.get("refusal"))
+        delta = mapping(choice.get("delta"))
+        text, refusal = text_of(delta.get("content")), text_of(delta.get("refusal"))
         reasoning, finish = _reasoning(delta) or "", choice.get("finish_reason")
         self._text.append(text)
+        if text and self._on_text is not None:
+            self._on_text(text)
         self._refusal.append(refusal)
         self._reasoning.append(reasoning)
         self._finish = finish or self._finish
@@ -116,13 +142,16 @@ class StreamFold:
         if found is not None:
             self._logprobs.extend(found)
             self._scored = True
-        return bool(text or refusal or reasoning or finish or found or delta.get("tool_calls"))
+        called = self._turn.add(delta)
+        return bool(text or refusal or reasoning or finish or found or called)
 
     def reply(self) -> ModelReply | None:
         """Return the whole; None when the stream ended before its answer did."""
         if not self._done and self._finish is None:
             return None
         return _reply(
+            self._asked,
+            self._turn.turn(),
             text="".join(self._text),
             refusal="".join(self._refusal),
             reasoning="".join(self._reasoning) or None,
@@ -130,16 +159,15 @@ class StreamFold:
             usage=self._usage,
             model=self._model,
             logprobs=tuple(self._logprobs) if self._scored else None,
-            temperature=self._temperature,
         )
 
 
 def read_usage(value: object) -> Usage:
     """Return four disjoint tiers; the prompt count of this protocol contains the cached tokens."""
-    usage = _mapping(value)
+    usage = mapping(value)
     prompt = _count(usage.get("prompt_tokens"))
     details = usage.get("prompt_tokens_details")
-    cached = None if details is None else _count(_mapping(details).get("cached_tokens"))
+    cached = None if details is None else _count(mapping(details).get("cached_tokens"))
     if prompt is not None and cached is not None and cached > prompt:
         cached = None  # nonsense; all of it at the full price is the safe reading
     fresh = prompt if prompt is None else prompt - (cached or 0)
@@ -149,6 +177,8 @@ def read_usage(value: object) -> Usage:
 
 
 def _reply(
+    asked: Asked,
+    turn: Turn,
     *,
     text: str,
     refusal: str,
@@ -157,22 +187,43 @@ def _reply(
     usage: Usage,
     model: object,
     logprobs: tuple[TokenLogprob, ...] | None,
-    temperature: float | None,
 ) -> ModelReply:
     raw = finish if isinstance(finish, str) else None
     stop: StopReason = _STOPS.get(raw, "other") if raw is not None else "other"
     if refusal and stop == "end":
         stop = "refusal"
+    calls: tuple[ToolCall, ...] = ()
+    malformed = None
+    if turn.calls and stop in _RUNS:
+        stop, calls, malformed = _round(turn, usage, asked)
     return _make_reply(
         text=_joined(text or refusal),
         stop=stop,
         stop_raw=raw,
         usage=usage,
         model=model if isinstance(model, str) else None,
+        calls=calls,
+        malformed=malformed,
+        blocks=turn.blocks(asked.model) if calls else None,
         reasoning=reasoning and _joined(reasoning),
         token_logprobs=logprobs,
-        temperature=temperature,
+        temperature=asked.temperature,
     )
+
+
+def _round(
+    turn: Turn, usage: Usage, asked: Asked
+) -> tuple[StopReason, tuple[ToolCall, ...], MalformedCall | None]:
+    """Return how a turn with calls ended, its calls, and the first that cannot be read.
+
+    One that cannot be read at the very bound of the output was cut there, whatever the server says.
+    """
+    calls = read_calls(turn.calls)
+    if not isinstance(calls, MalformedCall):
+        return "tool_use", calls, None
+    if usage.output is not None and usage.output >= asked.max_tokens:
+        return "max_tokens", (), None
+    return "tool_use", (), calls
 
 
 def _object(body: bytes, where: str) -> Mapping[str, object]:
@@ -221,26 +272,8 @@ def _malformed(what: str, body: bytes, where: str) -> MalformedReply:
     )
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> Sequence[object]:
-    return cast("Sequence[object]", value) if isinstance(value, list) else ()
-
-
-def _text(value: object) -> str:
-    """Return a text, whatever form it has: a string, parts of text, or nothing."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    parts = (_mapping(part).get("text") for part in _list(value))
-    return "".join(part for part in parts if isinstance(part, str))
-
-
 def _reasoning(message: Mapping[str, object]) -> str | None:
-    return _text(message.get("reasoning_content") or message.get("reasoning")) or None
+    return text_of(message.get("reasoning_content") or message.get("reasoning")) or None
 
 
 def _count(value: object) -> int | None:
@@ -260,24 +293,24 @@ def _count(value: object) -> int | None:
 def _logprobs(value: object) -> tuple[TokenLogprob, ...] | None:
     if value is None:
         return None
-    content = _mapping(value).get("content")
+    content = mapping(value).get("content")
     if not isinstance(content, list):
         return None
     return tuple(
         TokenLogprob(token=token, logprob=logprob, top=_alternatives(entry))
-        for entry in _list(cast(object, content))
+        for entry in listed(cast(object, content))
         for token, logprob in _pairs(entry)
     )
 
 
 def _alternatives(entry: object) -> tuple[tuple[str, float], ...]:
-    found = _list(_mapping(entry).get("top_logprobs"))
+    found = listed(mapping(entry).get("top_logprobs"))
     return tuple(pair for other in found for pair in _pairs(other))
 
 
 def _pairs(entry: object) -> tuple[tuple[str, float], ...]:
     """Return (token, log-probability) once, or nothing when either is missing."""
-    token, logprob = _mapping(entry).get("token"), _mapping(entry).get("logprob")
+    token, logprob = mapping(entry).get("token"), mapping(entry).get("logprob")
     if isinstance(token, str) and isinstance(logprob, int | float):
         return ((token, float(logprob)),)
     return ()

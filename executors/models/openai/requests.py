@@ -12,6 +12,8 @@ import orjson
 from executors.errors import NotEncodable
 from executors.messages import ModelRequest
 from executors.models.openai.errors import ServerSays
+from executors.models.openai.turns import as_sent
+from executors.models.tool_calls import CHOICES, check_tools
 
 __all__ = ["Dialect", "LimitName", "Part", "encode", "refused_part"]
 
@@ -81,10 +83,12 @@ def encode(
 
     Raises:
         NotEncodable: a text holds a lone surrogate; no retry can help.
+        ValidationError: two tools share a name, or the choice is none.
     """
+    check_tools(request)
     document: dict[str, object] = {
         "model": name,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": [as_sent(message, name) for message in request.messages],
         dialect.limit: request.max_tokens,
     }
     if request.temperature is not None and dialect.temperature:
@@ -98,8 +102,33 @@ def encode(
     if request.schema is not None and dialect.schema:
         schema = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
         document["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.tools:
+        document |= _tools(request)
     if stream:
         document |= {"stream": True, "stream_options": {"include_usage": True}}
+    return _written(document, where)
+
+
+def _tools(request: ModelRequest) -> dict[str, object]:
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in request.tools
+    ]
+    choice = request.tool_choice
+    if choice is None:
+        return {"tools": tools}
+    named = {"type": "function", "function": {"name": choice}}
+    return {"tools": tools, "tool_choice": choice if choice in CHOICES else named}
+
+
+def _written(document: dict[str, object], where: str) -> bytes:
     try:
         return orjson.dumps(document)
     except TypeError as error:
