@@ -7,6 +7,9 @@ Layout:
 - `counts`: one session of a count, from its directory to its outcome
 - `cluster` `units`: a count on many processes: who coordinates, and what workers do
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
+- `verdict` `grades`: what a check says of a result, as a value and out of a grader's text
+- `evaluator` `exhibit` `prompts`: who grades a result, what is shown of it, in which words
+- `arbiters` `sensors` `refinement`: checks by code, with a deadline, and trying again until they hold
 - `outcome` `events`: how a run ends, and what happens in it
 - `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
