@@ -4,17 +4,19 @@ Layout:
 
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
 - `fences`: text from outside, shown to a model as data
+- `order`: what can be done when, of things that wait for each other
 - `private`: files that their owner alone may read
 - `threads`: work in a thread that nobody walks away from
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
-- `tools`: what a tool is
+- `tools`: what a tool is, what it may be given, and what is shown of what it gave
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
 - `endpoint`: a server as one shared resource: cap, pace, and the only retry layer
 - `gate`: decisions and the allowance that every call is reserved against
 - `leases` `lease_allowance`: both of them shared out over several processes
 - `journal`: calls on disk, so that none is paid twice
 - `calls`: the one pipeline of a model call
+- `loop`: the worker, which asks a model and runs the tools that it calls for
 - `engine`: pulls work under a cap, here or in other processes, and turns failures into values
 
 Internal: the documented import is `rlm`.

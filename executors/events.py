@@ -6,13 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from executors.ids import NodeId
 from executors.messages import CallRole
 from executors.usage import Usage
 
-__all__ = ["CallFailed", "CallFinished", "CallStarted", "Emit", "Event", "Retried", "Warned"]
+__all__ = [
+    "CallFailed",
+    "CallFinished",
+    "CallStarted",
+    "Emit",
+    "Event",
+    "Retried",
+    "ToolEnd",
+    "ToolFinished",
+    "ToolStarted",
+    "Warned",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,3 +118,41 @@ class CallFailed(Event):
     """What the last attempt was charged for, where it may have been billed."""
     worst_usd: Decimal | None = None
     """Of that; None also where no price is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(Event):
+    """A worker's model called for a tool."""
+
+    kind: ClassVar[str] = "tool_started"
+
+    tool: str
+    """As the model wrote it."""
+    round: int
+    """Of the worker, from 0."""
+    index: int
+    """Of the call within its round, from 0."""
+    arguments: str
+    """JSON, its first 200 characters, without secrets."""
+
+
+ToolEnd = Literal["done", "failed", "denied", "unfit", "interrupted", "cancelled", "halted"]
+"""How a call of a tool ended: "unfit" has no such tool or arguments that do not fit, "interrupted"
+began in an earlier session and nobody knows what it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(Event):
+    """A call of a tool ended, in whatever way."""
+
+    kind: ClassVar[str] = "tool_finished"
+
+    tool: str
+    round: int
+    index: int
+    end: ToolEnd
+    seconds: float
+    source: Literal["run", "journal", "none"]
+    """Where its result is from; "none" where the tool did not run."""
+    characters: int
+    """Of the result that the model reads."""

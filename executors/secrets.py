@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-__all__ = ["Secret", "scrub", "scrub_url"]
+__all__ = ["Secret", "mask", "scrub", "scrub_url"]
 
 _MASK: Final = "[secret]"
 # Shapes of keys that no text of ours has a reason to hold, known or not.
@@ -53,12 +53,17 @@ class Secret:
         )
 
 
-def scrub(text: str) -> str:
-    """Mask each known secret and whatever has the shape of a key."""
+def mask(text: str) -> str:
+    """Mask each known secret and nothing else: what only looks like a key may be somebody's data."""
     for value in sorted(_known, key=len, reverse=True):
         if value in text:
             text = text.replace(value, _MASK)
-    return _SHAPES.sub(_MASK, text)
+    return text
+
+
+def scrub(text: str) -> str:
+    """Mask each known secret and whatever has the shape of a key."""
+    return _SHAPES.sub(_MASK, mask(text))
 
 
 def scrub_url(url: str) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from math import inf
 from typing import Final, Generic, TypeVar
 
+import anyio
 from anyio import move_on_after, to_thread
 
-__all__ = ["to_its_end"]
+__all__ = ["LeftBehind", "bounded", "to_its_end"]
 
 T = TypeVar("T")
 
@@ -32,6 +37,67 @@ async def to_its_end(work: Callable[[], T], *, longest: float = _LONGEST) -> T:
             with move_on_after(longest, shield=True):
                 await to_thread.run_sync(it.ended.wait, abandon_on_cancel=True)
         raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftBehind:
+    """Work that did not end in time. Its thread goes on, and holds up nobody, not even our exit."""
+
+    seconds: float
+
+
+async def bounded(
+    work: Callable[[], T], *, seconds: float = inf, longest: float = _LONGEST
+) -> T | LeftBehind:
+    """Run work in a thread of its own, and leave it behind where it takes too long.
+
+    Args:
+        seconds: that it may take.
+        longest: seconds that a cancelled caller waits for it to end.
+    """
+    it: _Alone[T] = _Alone(work)
+    it.start()
+    try:
+        with move_on_after(seconds):
+            await it.ended.wait()
+    except BaseException:
+        with move_on_after(longest, shield=True):
+            await it.ended.wait()
+        raise
+    return it.outcome() if it.ended.is_set() else LeftBehind(seconds=seconds)
+
+
+class _Alone(Generic[T]):
+    """Work in a thread of its own: those of a pool are waited for when the process ends."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._context = copy_context()
+        self._value: list[T] = []
+        self._error: BaseException | None = None
+        self.ended = anyio.Event()
+
+    def start(self) -> None:
+        """Begin."""
+        import asyncio  # heavy; whoever waits has a loop and so has loaded it
+
+        loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            try:
+                self._value.append(self._context.run(self._work))
+            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                self._error = error
+            with suppress(RuntimeError):  # its loop has ended, and so has who waited
+                loop.call_soon_threadsafe(self.ended.set)
+
+        threading.Thread(target=run, name="rlm bounded work", daemon=True).start()
+
+    def outcome(self) -> T:
+        """Return what it gave, or raise what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value[0]
 
 
 class _Work(Generic[T]):

@@ -1,1 +1,6 @@
-"""Tools: what a worker may call. `base` says what one is; the others are some."""
+"""Tools: what a worker may call.
+
+base       what a tool is
+arguments  what it is given, held against its schema
+results    what it gave, as a bounded and harmless text
+"""

@@ -1,0 +1,111 @@
+"""Where what a caller's function raised becomes a value, so that it is no fault of the run.
+
+Halts and cancellation are no faults: they pass through.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import cast
+
+from anyio import get_cancelled_exc_class, move_on_after
+
+from executors.coroutines import is_async
+from executors.errors import Halted, RlmError
+from executors.secrets import scrub
+from executors.threads import LeftBehind, bounded
+
+__all__ = ["Attempt", "Overdue", "Raised", "Returned", "attempt", "attempt_now", "described"]
+
+_SHOWN = 500  # characters of an error's own words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """It gave a value."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """It raised, or tried to end the process."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """It did not end in time."""
+
+    seconds: float
+    runs_on: bool
+    """A plain function cannot be stopped: its thread goes on until it ends by itself."""
+
+
+Attempt = Returned | Raised | Overdue
+
+
+async def attempt(
+    function: Callable[..., object], *arguments: object, seconds: float = inf
+) -> Attempt:
+    """Call a function of a caller's: on this loop where it is asynchronous, else in a thread.
+
+    Args:
+        seconds: it may take; 0 and infinity bound nothing.
+    """
+    limit = seconds or inf
+    call = partial(function, *arguments)
+    try:
+        if is_async(function):
+            return await _awaited(cast("Awaitable[object]", call()), limit)
+        value = await bounded(call, seconds=limit)
+        if isinstance(value, LeftBehind):
+            return Overdue(seconds=seconds, runs_on=True)
+        if inspect.isawaitable(value):
+            return await _awaited(value, limit)
+        return Returned(value=value)
+    except Halted:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a caller's code
+        return Raised(error=error)
+    except get_cancelled_exc_class() as error:
+        if _is_ours():
+            raise
+        return Raised(error=error)  # something that it waited for was cancelled, not this task
+
+
+def attempt_now(function: Callable[..., object], *arguments: object) -> Returned | Raised:
+    """Call a plain function of a caller's at once, on this thread."""
+    try:
+        return Returned(value=function(*arguments))
+    except Halted:
+        raise
+    except Exception as error:  # noqa: BLE001 - the boundary: a caller's code
+        return Raised(error=error)
+
+
+def described(error: BaseException) -> str:
+    """Return what an error says, in one bounded text without secrets."""
+    words = error.what if isinstance(error, RlmError) else str(error)
+    text = scrub(" ".join(words[: 4 * _SHOWN].split()))
+    name = type(error).__name__
+    return f"{name}: {text[:_SHOWN]}" if text else name
+
+
+async def _awaited(coming: Awaitable[object], limit: float) -> Returned | Overdue:
+    with move_on_after(limit):
+        return Returned(value=await coming)
+    return Overdue(seconds=limit, runs_on=False)
+
+
+def _is_ours() -> bool:
+    """Whether somebody cancelled this very task."""
+    from asyncio import current_task  # heavy; whoever runs a tool has a loop and so has loaded it
+
+    task = current_task()
+    return task is None or task.cancelling() > 0

@@ -1,0 +1,115 @@
+"""One call of a tool, from the journal's word on it to its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from executors.events import ToolEnd
+from executors.ids import ContentKey, content_key
+from executors.journal.records import ToolBegun, ToolDone
+from executors.loop.boundary import Overdue, Raised, Returned, attempt, described
+from executors.loop.worker import Worker
+from executors.messages import ToolCall
+from executors.tools.base import Arguments, Tool, ToolContext
+from executors.tools.results import as_text, shown
+
+__all__ = ["Result", "Running"]
+
+_INTERRUPTED: Final = (
+    "Interrupted: the tool {name!r} was running when the run stopped. Its effect is unknown, and it "
+    "was not run again. Find out what it did before you call it anew."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a model reads of a call."""
+
+    text: str
+    end: ToolEnd
+
+
+class Running:
+    """A call whose arguments fit, on its way through the journal."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        tool: Tool,
+        call: ToolCall,
+        arguments: Arguments,
+        *,
+        round_: int,
+        index: int,
+    ) -> None:
+        self._worker = worker
+        self._tool = tool
+        self._call = call
+        self._arguments = arguments
+        self._round, self._index = round_, index
+
+    @property
+    def key(self) -> ContentKey:
+        """What it is filed under: the place of the call in the tree, and what it asks for."""
+        worker, call = self._worker, self._call
+        where = (worker.node, str(worker.ordinal), str(self._round), str(self._index))
+        return content_key("tool", *where, call.name, call.arguments)
+
+    def found(self) -> Result | None:
+        """Return what an earlier session knows of it; None where it is to run.
+
+        Raises:
+            Halted: a replay does not hold it, or the disk fails.
+        """
+        if self._tool.replays:
+            return None
+        match self._worker.calls.journal.tool_found(self.key):
+            case ToolDone(result=text, failed=failed):
+                return Result(text=text, end="failed" if failed else "done")
+            case ToolBegun() if not self._tool.idempotent:
+                return Result(text=_INTERRUPTED.format(name=self._tool.name), end="interrupted")
+            case _:
+                return None
+
+    async def run(self) -> Result:
+        """Run it; whatever it raises is a result.
+
+        Raises:
+            Halted: the tool, or the disk, says that the run has to stop.
+        """
+        journal, name = self._worker.calls.journal, self._tool.name
+        if not self._tool.replays:
+            journal.tool_begun(self.key, name=name)
+        result = await self._tried()
+        if not self._tool.replays:
+            await journal.tool_done(self.key, result=result.text, failed=result.end == "failed")
+        return result
+
+    async def _tried(self) -> Result:
+        guards = self._worker.guards
+        context = ToolContext(
+            node=self._worker.node,
+            depth=self._worker.depth,
+            round=self._round,
+            index=self._index,
+            call_id=self._call.id,
+        )
+        seconds = inf if self._tool.replays else guards.seconds_a_tool
+        name = self._tool.name
+        match await attempt(self._tool.execute, self._arguments, context, seconds=seconds):
+            case Returned(value=value):
+                try:
+                    return self._result(as_text(value), "done")
+                except (TypeError, ValueError, RecursionError) as error:
+                    said = f"the tool {name!r} gave what JSON has no form for: {described(error)}"
+            case Raised(error=error):
+                said = f"the tool {name!r} raised {described(error)}"
+            case Overdue(seconds=seconds, runs_on=runs_on):
+                ending = "it may still have an effect" if runs_on else "it was cancelled"
+                said = f"the tool {name!r} did not end within {seconds:g} s; {ending}"
+        return self._result(f"Error: {said}", "failed")
+
+    def _result(self, text: str, end: ToolEnd) -> Result:
+        return Result(text=shown(text, self._worker.guards.result_characters), end=end)
