@@ -6,6 +6,7 @@ calls in flight are paid once, and each outcome is an event.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,6 +17,7 @@ import anyio
 from executors.calls.keys import call_key
 from executors.calls.log import Answer, CallLog
 from executors.calls.payment import Payment, Room
+from executors.calls.shown import OnText, Shown
 from executors.clock import Clock, SystemClock
 from executors.endpoint.buckets import Limits
 from executors.endpoint.endpoint import Endpoint, RetryPolicy
@@ -29,6 +31,7 @@ from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
 from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_cost
+from executors.models.tool_calls import check_tools
 from executors.tokens import TokenCounter, estimate, estimate_request
 
 __all__ = ["Answer", "Calls", "Foreseen", "call_key"]
@@ -94,13 +97,36 @@ class Calls:
         role: CallRole,
         node: NodeId,
         ordinal: int = 0,
+        on_text: OnText | None = None,
     ) -> Answer:
         """Return the answer to a request, paying for it at most once.
+
+        Args:
+            on_text: hears the text as it comes; all at once where the model cannot be watched, or
+                the answer is there already.
 
         Raises:
             ModelError: the request failed for good; RetriesExhausted names the attempts.
             Halted: a bound left no room, or the deadline came between two tries.
+            ValidationError: its tools or its choice of one cannot be sent.
         """
+        if on_text is None:
+            return await self._ask(model, request, role=role, node=node, ordinal=ordinal)
+        shown = Shown(on_text)
+        answer = await self._ask(model, request, role=role, node=node, ordinal=ordinal, shown=shown)
+        shown.whole(answer.reply.text)
+        return answer
+
+    async def _ask(
+        self,
+        model: Model,
+        request: ModelRequest,
+        *,
+        role: CallRole,
+        node: NodeId,
+        ordinal: int,
+        shown: Shown | None = None,
+    ) -> Answer:
         key = call_key(model.info, request, ordinal)
         log = CallLog(self.emit, self.clock, key=key, model=model.info.spec, role=role, node=node)
         while (flight := self._flights.get(key)) is not None:
@@ -113,7 +139,7 @@ class Calls:
             # Its leader was cancelled: the first to come here leads again.
         flight = self._flights[key] = _Flight()
         try:
-            flight.answer = await self._lead(model, request, key, log)
+            flight.answer = await self._lead(model, request, key, log, shown)
             return flight.answer
         except (ModelError, Halted) as error:
             flight.error = error
@@ -123,7 +149,12 @@ class Calls:
             flight.land()
 
     async def _lead(
-        self, model: Model, request: ModelRequest, key: ContentKey, log: CallLog
+        self,
+        model: Model,
+        request: ModelRequest,
+        key: ContentKey,
+        log: CallLog,
+        shown: Shown | None,
     ) -> Answer:
         endpoint = self.endpoint(model)
         try:
@@ -138,7 +169,7 @@ class Calls:
         price = self._prices.price(model.info)
         worst = _worst_case(prompt, request.max_tokens, price)
         payment = Payment(
-            self._room, worst, log, partial(invoke, model, request), journal=self.journal
+            self._room, worst, log, _sending(model, request, shown), journal=self.journal
         )
         reservation = await self._room.reserve(worst)
         started = self.clock.monotonic()
@@ -172,6 +203,8 @@ class Calls:
 
     def _checked(self, model: Model, request: ModelRequest, endpoint: Endpoint) -> int:
         """Return the tokens of a prompt; refuse what can never be answered."""
+        if request.tools or request.tool_choice is not None:
+            check_tools(request)
         prompt = estimate_request(request, self._count)
         check_window(model, request, prompt, exact=self._count is not estimate)
         endpoint.check(prompt + request.max_tokens)
@@ -200,6 +233,15 @@ class Calls:
     def recheck(self) -> None:
         """Let those look again who wait for room: the allowance was given more, or ends."""
         self._room.tell()
+
+    def halt(self, halted: Halted) -> None:
+        """Let no further request leave; those in flight are answered, and those that wait raise it."""
+        self._room.close(halted)
+
+    @property
+    def sent(self) -> int:
+        """Requests that left in this session."""
+        return self._room.sent
 
     def tell_pace(self) -> None:
         """Warn of the rates that servers were found to bear, where they have refused calls."""
@@ -231,6 +273,20 @@ class _Flight:
         """Let those go on who wait."""
         if self._landed is not None:
             self._landed.set()
+
+
+def _sending(
+    model: Model, request: ModelRequest, shown: Shown | None
+) -> Callable[[], Awaitable[ModelReply]]:
+    """Return what sends a request once."""
+    if shown is None:
+        return partial(invoke, model, request)
+
+    async def send() -> ModelReply:
+        shown.begin()
+        return await invoke(model, request, shown.piece)
+
+    return send
 
 
 def _filed(found: Filed | ModelError, key: ContentKey, log: CallLog) -> Answer:

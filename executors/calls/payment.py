@@ -9,7 +9,7 @@ from decimal import Decimal
 import anyio
 
 from executors.calls.log import CallLog
-from executors.errors import DiskFault, ModelError
+from executors.errors import DiskFault, Halted, ModelError
 from executors.gate.allowance import Allowance, Estimate, Reservation
 from executors.journal.records import Journal, Paid
 from executors.makers import maker
@@ -27,6 +27,24 @@ class Room:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._freed: anyio.Event | None = None
+        self._closed: Halted | None = None
+        self.sent = 0
+        """Requests that left."""
+
+    def close(self, halted: Halted) -> None:
+        """Let nothing leave any more, whatever room there is."""
+        self._closed = self._closed or halted
+        self.tell()
+
+    def leave(self) -> None:
+        """Let one request leave.
+
+        Raises:
+            Halted: the run was halted meanwhile.
+        """
+        if self._closed is not None:
+            raise self._closed
+        self.sent += 1
 
     async def reserve(self, estimate: Estimate) -> Reservation:
         """Return a reservation.
@@ -35,6 +53,8 @@ class Room:
             Halted: there is no room, and nothing in flight could make any.
         """
         while True:
+            if self._closed is not None:
+                raise self._closed
             got = self._allowance.reserve(estimate)
             if isinstance(got, Reservation):
                 return got
@@ -106,6 +126,7 @@ class Payment:
 
     async def attempt(self) -> ModelReply:
         """Send the request once."""
+        self._room.leave()
         self._sent += 1
         self._in_flight = True
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from executors.messages import ModelReply, ModelRequest
 
-__all__ = ["Model", "ModelInfo"]
+__all__ = ["Model", "ModelInfo", "StreamingModel"]
 
 # Written out, since what reads URLs is heavy and this is imported everywhere.
 _VENDORS: Final = "https://api.openai.com:443"
@@ -63,4 +64,21 @@ class Model(Protocol):
 
     async def aclose(self) -> None:
         """Let go of sockets, threads and weights; the object may be used again afterwards."""
+        ...
+
+
+@runtime_checkable
+class StreamingModel(Model, Protocol):
+    """A model that can be watched while it answers."""
+
+    async def generate_streaming(
+        self, request: ModelRequest, on_text: Callable[[str], None]
+    ) -> ModelReply:
+        """Answer one request, and call `on_text` with each piece of the text as it comes.
+
+        The pieces may end before the text does; what thinks or refuses is not among them.
+
+        Raises:
+            ModelError: as `generate`.
+        """
         ...

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from executors.errors import ContextExceeded, PromptCut
 from executors.messages import ModelReply, ModelRequest
-from executors.models.base import Model
+from executors.models.base import Model, StreamingModel
 from executors.tokens import at_least
 
 __all__ = ["check_window", "invoke"]
@@ -44,13 +46,21 @@ def check_window(
     )
 
 
-async def invoke(model: Model, request: ModelRequest) -> ModelReply:
+async def invoke(
+    model: Model, request: ModelRequest, on_text: Callable[[str], None] | None = None
+) -> ModelReply:
     """Ask once and refuse an answer to a prompt that the server cut without a word.
+
+    Args:
+        on_text: hears the text as it comes, where the model can be watched.
 
     Raises:
         ModelError: what the model raised, or PromptCut.
     """
-    reply = await model.generate(request)
+    if on_text is None or not isinstance(model, StreamingModel):
+        reply = await model.generate(request)
+    else:
+        reply = await model.generate_streaming(request, on_text)
     reported = reply.usage.prompt
     if reported is not None and reported >= _CUT_FLOOR and reported < _letters(request) * _DENSE:
         words = at_least(request)

@@ -9,7 +9,7 @@ from executors.endpoint.endpoint import RetryPolicy
 from executors.events import Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId
-from executors.journal.records import NoJournal
+from executors.journal.records import Journal
 from executors.messages import ModelReply, ModelRequest
 from executors.models.fakes.scripted import ModelScript, ScriptedModel
 from executors.models.prices import Price, PriceTable
@@ -39,7 +39,7 @@ class Bench:
         attempts: int = 5,
         priced: bool = False,
         concurrency: int = 16,
-        journal: NoJournal | None = None,
+        journal: Journal | None = None,
         context_window: int | None = None,
         limits: Limits | None = None,
     ) -> None:

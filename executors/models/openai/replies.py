@@ -93,6 +93,7 @@ class StreamFold:
     def __init__(self, asked: Asked, on_text: Callable[[str], None] | None = None) -> None:
         self._asked = asked
         self._on_text = on_text
+        self._half = ""
         self._turn = TurnFold()
         self._done = False
         self._text: list[str] = []
@@ -134,7 +135,7 @@ class StreamFold:
         reasoning, finish = _reasoning(delta) or "", choice.get("finish_reason")
         self._text.append(text)
         if text and self._on_text is not None:
-            self._on_text(text)
+            self._hand_on(text, self._on_text)
         self._refusal.append(refusal)
         self._reasoning.append(reasoning)
         self._finish = finish or self._finish
@@ -144,6 +145,13 @@ class StreamFold:
             self._scored = True
         called = self._turn.add(delta)
         return bool(text or refusal or reasoning or finish or found or called)
+
+    def _hand_on(self, text: str, on_text: Callable[[str], None]) -> None:
+        """Hand a piece on; half a character waits for its other half."""
+        text = self._half + text
+        self._half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+        if whole := _joined(text[: len(text) - len(self._half)]):
+            on_text(whole)
 
     def reply(self) -> ModelReply | None:
         """Return the whole; None when the stream ended before its answer did."""
