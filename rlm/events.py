@@ -21,11 +21,14 @@ from executors.private import open_private
 
 __all__ = [
     "EventLog",
+    "LeafTried",
     "NodeFinished",
     "NodeStarted",
     "RecordForgotten",
     "RunFinished",
     "RunStarted",
+    "TaskAssessed",
+    "TaskEnded",
     "event_line",
 ]
 
@@ -84,6 +87,58 @@ class NodeFinished(Event):
     """What it found, as sentences."""
     error: str | None = None
     """Code of what ended it early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAssessed(Event):
+    """The task of a node was looked at, and it is decided which way it goes."""
+
+    kind: ClassVar[str] = "task_assessed"
+
+    task: str
+    depth: int
+    level: str
+    """Of complexity: "simple", "medium", "complex" or "critical"."""
+    score: int
+    family: str
+    """What decides about parts: "ModelDriven", "FanOut" or "Partition"."""
+    retrieval: str | None = None
+    upgraded: bool = False
+    """A search was asked for, and every record is judged, since the question needs all of them."""
+    why: str = ""
+    """Of the retrieval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafTried(Event):
+    """A leaf with a sensor came to its end."""
+
+    kind: ClassVar[str] = "leaf_tried"
+
+    attempts: int
+    passed: bool
+    temperatures: tuple[float | None, ...] = ()
+    """The effective one of each attempt; None where the model's own held."""
+    rejected_buffer: bool = False
+    """Attempts were shown what was rejected before, instead of another temperature."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnded(Event):
+    """A node has handed up what it has."""
+
+    kind: ClassVar[str] = "task_ended"
+
+    verdict: str | None = None
+    """ "satisfied", "needs_revision" or "failed"; None where nothing had to be checked."""
+    critique: str = ""
+    blocker: str | None = None
+    """None where its task was done."""
+    detail: str = ""
+    blocked_at: str | None = None
+    """The node that broke: this one, or one below it."""
+    shown: str = ""
+    """How the answer begins."""
 
 
 def event_line(event: Event) -> bytes:

@@ -9,12 +9,47 @@ from datetime import datetime
 from corpus.events import JudgeNoted, ScanStarted, WindowFinished
 from executors.events import Event
 from executors.ids import child_of
-from rlm.events import NodeFinished, NodeStarted, RunStarted
+from rlm.events import (
+    LeafTried,
+    NodeFinished,
+    NodeStarted,
+    RunStarted,
+    TaskAssessed,
+    TaskEnded,
+)
 from rlm.totals import Totals
 
-__all__ = ["NodeFold", "NodeReceipt"]
+__all__ = ["NodeFold", "NodeReceipt", "TaskReceipt"]
 
 _SNIPPETS = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskReceipt:
+    """What a node of a task tree had to do, and how it ended; see the events for each field."""
+
+    task: str
+    depth: int
+    level: str
+    score: int
+    family: str
+    retrieval: str | None = None
+    upgraded: bool = False
+    why: str = ""
+    verdict: str | None = None
+    critique: str = ""
+    blocker: str | None = None
+    """This node's own fault; None where its task was done, or a node below it broke."""
+    blocker_from: str | None = None
+    """The fault of a node below."""
+    detail: str = ""
+    blocked_at: str | None = None
+    shown: str = ""
+    attempts: int | None = None
+    """Of a leaf with a sensor."""
+    passed: bool | None = None
+    temperatures: tuple[float | None, ...] = ()
+    rejected_buffer: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +82,8 @@ class NodeReceipt:
     """Starts of replies that could not be read: distinct ones, at most five."""
     totals: Totals = field(default_factory=Totals)
     warnings: dict[str, int] = field(default_factory=dict[str, int])
+    task: TaskReceipt | None = None
+    """Of a node of a task tree."""
 
     @property
     def seconds(self) -> float | None:
@@ -61,6 +98,43 @@ class NodeReceipt:
     def parent(self) -> str | None:
         """Id of the node above; None for the root."""
         return self.id.rpartition(".")[0] or None
+
+    def of_task(self, event: TaskAssessed | LeafTried | TaskEnded) -> None:
+        """Take what the task of this node was found to be, and how it ended."""
+        match event:
+            case TaskAssessed():
+                self._assessed(event)
+            case LeafTried():
+                self._tried(event)
+            case TaskEnded():
+                self._ended(event)
+
+    def _assessed(self, event: TaskAssessed) -> None:
+        self.task = TaskReceipt(
+            task=event.task,
+            depth=event.depth,
+            level=event.level,
+            score=event.score,
+            family=event.family,
+            retrieval=event.retrieval,
+            upgraded=event.upgraded,
+            why=event.why,
+        )
+
+    def _tried(self, event: LeafTried) -> None:
+        if (task := self.task) is not None:
+            task.attempts, task.passed = event.attempts, event.passed
+            task.temperatures = event.temperatures
+            task.rejected_buffer = event.rejected_buffer
+
+    def _ended(self, event: TaskEnded) -> None:
+        if (task := self.task) is None:
+            return
+        own = event.blocked_at == event.node
+        task.verdict, task.critique, task.shown = event.verdict, event.critique, event.shown
+        task.blocker = event.blocker if own else None
+        task.blocker_from = None if own else event.blocker
+        task.detail, task.blocked_at = event.detail, event.blocked_at
 
     def took(self, seconds: float) -> None:
         """Add what one session worked at it."""

@@ -10,12 +10,21 @@ from typing import Self
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
-from rlm.events import NodeFinished, NodeStarted, RecordForgotten, RunFinished, RunStarted
-from rlm.nodes import NodeFold, NodeReceipt
+from rlm.events import (
+    LeafTried,
+    NodeFinished,
+    NodeStarted,
+    RecordForgotten,
+    RunFinished,
+    RunStarted,
+    TaskAssessed,
+    TaskEnded,
+)
+from rlm.nodes import NodeFold, NodeReceipt, TaskReceipt
 from rlm.sittings import SessionFold, SessionReceipt
 from rlm.totals import Totals
 
-__all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "Totals"]
+__all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "TaskReceipt", "Totals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +131,8 @@ class ReceiptFold:
                 self._sessions.scan(event, untold=self._nodes.found(event))
             case JudgeNoted():
                 self._nodes.of(event.node).noted(event)
+            case TaskAssessed() | LeafTried() | TaskEnded():
+                self._nodes.of(event.node).of_task(event)
             case NodeStarted():
                 self._nodes.start(event)
             case NodeFinished():

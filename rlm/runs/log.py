@@ -16,7 +16,7 @@ from executors.events import CallFailed, CallFinished, Event, Warned
 from executors.ids import ContentKey, NodeId, RunId
 from executors.journal.answers import answers
 from executors.journal.records import Paid
-from executors.messages import ModelReply
+from executors.messages import CallRole, ModelReply
 from rlm._version import __version__
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.outcome import Blocker
@@ -96,7 +96,9 @@ class RunLog:
                 case _:
                     pass
 
-    def recover(self, journal: RunJournal, *, node: NodeId, model: str) -> None:
+    def recover(
+        self, journal: RunJournal, *, node: NodeId, model: str, role: CallRole = "judge"
+    ) -> None:
         """Tell what the journal knows of the last session and its own log does not.
 
         A process that is killed takes the end of its log with it. Of its calls nothing is lost:
@@ -106,10 +108,10 @@ class RunLog:
         if self._cut_off:
             for key, reply, paid in answers(self.directory):
                 if not self._was_told(key):
-                    self.recovered(key, reply, paid, node=node, model=model)
+                    self.recovered(key, reply, paid, node=node, model=model, role=role)
         for lost in journal.lost:
             if not self._was_told(_lost_key(lost.key)):
-                self.lost(lost, node=node, model=model)
+                self.lost(lost, node=node, model=model, role=role)
         self._told.clear()
 
     def _was_told(self, key: str) -> bool:
@@ -118,15 +120,26 @@ class RunLog:
         return self._told[key] >= 0
 
     def recovered(
-        self, key: ContentKey, reply: ModelReply, paid: Paid, *, node: NodeId, model: str
+        self,
+        key: ContentKey,
+        reply: ModelReply,
+        paid: Paid,
+        *,
+        node: NodeId,
+        model: str,
+        role: CallRole = "judge",
     ) -> None:
-        """Tell an answer that stands in the journal, and whose process could not tell it."""
-        at = self._clock.now()
-        self.emit(_recovered(key, reply, paid, node=node, at=at, model=model))
+        """Tell an answer that stands in the journal, and whose process could not tell it.
 
-    def lost(self, lost: Lost, *, node: NodeId, model: str) -> None:
+        Args:
+            role: of the calls of this run, where it has one; the journal does not say.
+        """
+        at = self._clock.now()
+        self.emit(_recovered(key, reply, paid, node=node, at=at, model=model, role=role))
+
+    def lost(self, lost: Lost, *, node: NodeId, model: str, role: CallRole = "judge") -> None:
         """Tell a call that left a process which has ended, and of which nothing is known."""
-        self.emit(_lost(lost, node=node, at=self._clock.now(), model=model))
+        self.emit(_lost(lost, node=node, at=self._clock.now(), model=model, role=role))
 
     def start(
         self, run: RunId, *, session: int, name: str, task: str, options: Mapping[str, str]
@@ -207,13 +220,20 @@ def _lost_key(key: str) -> str:
 
 
 def _recovered(
-    key: ContentKey, reply: ModelReply, paid: Paid, *, node: NodeId, at: datetime, model: str
+    key: ContentKey,
+    reply: ModelReply,
+    paid: Paid,
+    *,
+    node: NodeId,
+    at: datetime,
+    model: str,
+    role: CallRole,
 ) -> CallFinished:
     return CallFinished(
         node=node,
         at=at,
         key=key,
-        role="judge",
+        role=role,
         model=model,
         stop=reply.stop,
         usage=reply.usage,
@@ -225,12 +245,12 @@ def _recovered(
     )
 
 
-def _lost(lost: Lost, *, node: NodeId, at: datetime, model: str) -> CallFailed:
+def _lost(lost: Lost, *, node: NodeId, at: datetime, model: str, role: CallRole) -> CallFailed:
     return CallFailed(
         node=node,
         at=at,
         key=lost.key,
-        role="judge",
+        role=role,
         model=model,
         error=LOST,
         message="the process ended while this call was in flight",

@@ -24,8 +24,9 @@ from executors.ids import RunId
 from rlm.corpora import Spec
 from rlm.runs.home import MANIFEST, data_home, write_atomically
 
-__all__ = ["Judging", "Manifest", "SessionNote", "mark_of", "question_of", "same_judging"]
+__all__ = ["Judging", "Kind", "Manifest", "SessionNote", "mark_of", "question_of", "same_judging"]
 
+Kind = Literal["count", "recurse"]
 _FORMAT: Final = 1
 _FROZEN: Final = ConfigDict(frozen=True, extra="ignore")
 
@@ -92,8 +93,9 @@ class Manifest(BaseModel):
     run: str
     mark: str
     """Tells a run that was made here from one that came from elsewhere."""
-    kind: Literal["count"] = "count"
+    kind: Kind = "count"
     question: str
+    """What is asked of each record, or the task that is taken apart."""
     labels: tuple[str, ...] = ()
     """Of a OneOf; none for a YesNo."""
     source: Spec | None

@@ -30,6 +30,7 @@ from rlm.runs.keeping import RunEntry, expire_runs, kept_days
 from rlm.runs.label_file import keep_labels, kept_labels
 from rlm.runs.manifest import (
     Judging,
+    Kind,
     Manifest,
     SessionNote,
     mark_of,
@@ -56,6 +57,8 @@ class Wanted:
     question: Question
     options: Mapping[str, JsonValue]
     objects: Mapping[str, str]
+    kind: Kind = "count"
+    """What the run does; the text of the question of a recursion is its task."""
 
 
 class Session:
@@ -270,6 +273,7 @@ def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
         return Manifest(
             run=run,
             mark=mark_of(run),
+            kind=wanted.kind,
             question=question.text,
             labels=labels,
             source=None,
@@ -277,10 +281,15 @@ def _manifest(directory: Path, wanted: Wanted, run: RunId) -> Manifest:
             objects=dict(wanted.objects),
         )
     found = Manifest.load(directory)
+    if found.kind != wanted.kind:
+        raise RunDirError(
+            f"the run in {str(directory)!r} is a {found.kind}, and this is a {wanted.kind}",
+            hint="name another directory with --run",
+        )
     if question_of(found) != question:
         raise RunDirError(
             f"the run in {str(directory)!r} asks {_spelled(question_of(found))}",
-            where=f"and this count asks {_spelled(question)}",
+            where=f"and this one asks {_spelled(question)}",
             hint="name another directory with --run",
         )
     return found

@@ -1,0 +1,184 @@
+"""Forced fan-out: so many independent children, planned before any of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from executors.engine.local import Done, Failed, Result, pull
+from executors.errors import Halted, ModelError
+from planner.plan import Plan, PlanError, PlanFault
+from planner.rules import plan_task
+from planner.steps import ModelPlanner
+from rlm.outcome import Blocker
+from rlm.recursions.forest import Forest
+from rlm.recursions.joining import join, partial_of
+from rlm.recursions.leaves import run_leaf
+from rlm.recursions.reading import Slice, named, room_to_read, slices
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, first_blocked
+from rlm.recursions.spec import Spec
+
+__all__ = ["fan_out", "run_children", "run_slices"]
+
+Run = Callable[[Forest, Spec], Awaitable[NodeResult]]
+
+_BLOCKERS: Final[dict[PlanFault, Blocker]] = {
+    "unparsable": "plan-unparsable",
+    "empty": "plan-empty",
+    "duplicate-ids": "plan-duplicate-ids",
+    "unknown-dependency": "plan-unknown-dependency",
+    "cycle": "plan-cycle",
+    "too-many": "plan-wrong-count",
+    "wrong-count": "plan-wrong-count",
+    "truncated": "truncated",
+    "refused": "refused",
+}
+
+
+async def fan_out(forest: Forest, spec: Spec, *, count: int, run: Run) -> NodeResult:
+    """Let `count` children work side by side, and put together what they answer."""
+    if forest.spool is not None and spec.depth == 0:
+        return await _over_corpus(forest, spec, count=count)
+    children = await _planned(forest, spec, count=count)
+    if isinstance(children, Short):
+        return children
+    blocked = await forest.checkpoint(
+        "recurse_fanout",
+        {"count": len(children)},
+        node=spec.node,
+        depth=spec.depth,
+        task=spec.task,
+    )
+    if blocked is not None:
+        return Short(best=None, blocked=blocked, missing=tuple(c.title for c in children))
+    return await _joined(forest, spec, await run_children(forest, children, run))
+
+
+async def _planned(forest: Forest, spec: Spec, *, count: int) -> list[Spec] | Short:
+    try:
+        plan = await _plan(forest, spec, count)
+    except PlanError as fault:
+        blocked = Blocked(
+            blocker=_BLOCKERS[fault.kind], detail=fault.what, node=spec.node, task=spec.task
+        )
+        steps = "\n".join(f"- {step.action}" for step in fault.steps)
+        return Short(best=steps or None, blocked=blocked, missing=(spec.title,))
+    return [
+        spec.child(index, task) for index, task in enumerate(step.action for step in plan.steps)
+    ]
+
+
+async def _plan(forest: Forest, spec: Spec, count: int) -> Plan:
+    if forest.models.planner is None or spec.options.planner_rules:
+        forest.note("the task was taken apart by rules, as it is written")
+        return plan_task(spec.task, count=count)
+    planner = ModelPlanner(calls=forest.calls, model=forest.models.planner)
+    planned = await planner.plan(
+        spec.task, node=spec.node, info=spec.options.context, count=count, ordinal=spec.index
+    )
+    return planned.plan
+
+
+async def _over_corpus(forest: Forest, spec: Spec, *, count: int) -> NodeResult:
+    """Give each child a slice of the corpus to read, cut by rules."""
+    assert forest.spool is not None
+    tokens = room_to_read(forest.models.worker, forest.room_for_answer(spec.options.max_tokens))
+    items = max(1, -(-(len(forest.spool) - forest.spool.identical) // count))
+    cut = slices(forest.spool, items=items, tokens=tokens, exactly=count)
+    forest.note("the corpus was sliced by rules, in its order")
+    return await run_slices(forest, spec, cut, checkpoint="recurse_fanout")
+
+
+async def run_slices(
+    forest: Forest, spec: Spec, cut: list[Slice], *, checkpoint: str
+) -> NodeResult:
+    """Let one leaf read each slice, and put together what they answer."""
+    arguments = {"count": len(cut), "width": len(cut)}
+    blocked = await forest.checkpoint(
+        checkpoint, dict(arguments), node=spec.node, depth=spec.depth, task=spec.task
+    )
+    if blocked is not None:
+        return Short(best=None, blocked=blocked, missing=(spec.title,))
+    children = [
+        spec.child(n, spec.task, name=f"{n + 1} of {len(cut)}: {named(one.ids)}")
+        for n, one in enumerate(cut)
+    ]
+    shown = {child.node: one for child, one in zip(children, cut, strict=True)}
+
+    async def leaf(forest: Forest, child: Spec) -> NodeResult:
+        from rlm.recursions.node import bounded
+
+        async def work() -> NodeResult:
+            async with forest.slot():
+                return await run_leaf(
+                    forest, child, tools=child.options.tools, shown=shown[child.node].shown
+                )
+
+        return await bounded(forest, child, work)
+
+    return await _joined(forest, spec, await run_children(forest, children, leaf))
+
+
+async def run_children(
+    forest: Forest, children: list[Spec], run: Run
+) -> list[tuple[Spec, NodeResult]]:
+    """Run children, as many at once as the tree has places; a halt leaves the rest undone."""
+    done: dict[int, NodeResult] = {}
+    for child in children:
+        forest.grow(child, origin="planned")
+
+    def settle(result: Result[Spec, NodeResult]) -> None:
+        match result:
+            case Done(item=child, value=value):
+                done[child.index] = value
+            case Failed(item=child, error=error):
+                done[child.index] = _fault(forest, child, error)
+
+    async def work(child: Spec) -> NodeResult:
+        return await run(forest, child)
+
+    try:
+        await pull(children, work, cap=forest.wiring.concurrency, settle=settle, stop=forest.stop)
+    except Halted as halted:
+        forest.halt(halted)
+    return [(child, done.get(child.index) or never_run(forest, child)) for child in children]
+
+
+def never_run(forest: Forest, child: Spec) -> Short:
+    """Return what a child is that a halt came before."""
+    halted = forest.halted
+    blocked = Blocked(
+        blocker="interrupted" if halted is None else blocker_of(halted),
+        detail="it never began" if halted is None else halted.what,
+        node=child.node,
+        task=child.task,
+    )
+    return Short(best=None, blocked=blocked, missing=(child.title,))
+
+
+def _fault(forest: Forest, child: Spec, error: Exception) -> Short:
+    if isinstance(error, Halted):
+        forest.halt(error)
+        return never_run(forest, child)
+    blocker: Blocker = "model-failed" if isinstance(error, ModelError) else "failed"
+    blocked = Blocked(
+        blocker=blocker, detail=f"{type(error).__name__}: {error}", node=child.node, task=child.task
+    )
+    return Short(best=None, blocked=blocked, missing=(child.title,))
+
+
+async def _joined(forest: Forest, spec: Spec, results: list[tuple[Spec, NodeResult]]) -> NodeResult:
+    """Put together what children answered; what one of them lacks, the whole lacks."""
+    how = spec.options.synthesize or "concat"
+    value = await join(forest, spec, results, how=how)
+    if isinstance(value, Blocked):
+        return Short(best=partial_of(results), blocked=value, missing=(spec.title,))
+    short = [result for _, result in results if isinstance(result, Short)]
+    if not short:
+        return Answered(value=value, checked=all(_checked(r) for _, r in results))
+    lacking = tuple(child.title for child, result in results if isinstance(result, Short))
+    return Short(best=value, blocked=first_blocked(short), missing=lacking)
+
+
+def _checked(result: NodeResult) -> bool:
+    return isinstance(result, Answered) and result.checked

@@ -1,0 +1,189 @@
+"""What all nodes of one tree share: the calls, the caps, and the halt that stops them all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+import anyio
+
+from corpus.spool import Spool
+from executors.calls.calls import Calls
+from executors.engine.stop import Stop
+from executors.errors import Halted
+from executors.gate.decisions import Allow, Deny, Halt
+from executors.ids import ContentKey, NodeId, content_key
+from executors.journal.records import Journal
+from executors.loop.permits import decide
+from executors.loop.worker import ToolRequest
+from executors.models.base import Model
+from executors.replies import JsonValue
+from planner.tree import TaskTree
+from rlm.recursions.options import RecurseOptions
+from rlm.recursions.results import Blocked, Short
+from rlm.recursions.spec import Spec
+from rlm.recursions.wiring import Wiring
+from rlm.runs.log import RunLog
+
+__all__ = ["Forest", "Models", "Slot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Who plays which role. None where nobody on this machine can: rules do it, or nothing does."""
+
+    worker: Model
+    planner: Model | None
+    judge: Model | None
+    verifier: Model | None
+    merger: Model
+
+
+@dataclass(slots=True, kw_only=True)
+class Forest:
+    """The state of one run that its nodes share; used on one loop."""
+
+    calls: Calls
+    models: Models
+    wiring: Wiring
+    options: RecurseOptions
+    log: RunLog
+    journal: Journal
+    tree: TaskTree
+    stop: Stop
+    spool: Spool | None = None
+    halted: Halted | None = None
+    """What stopped the tree; the first one counts."""
+    notes: list[str] = field(default_factory=list[str])
+    """What the reader of the result should know of how it came about."""
+    spawned: int = 0
+    """Nodes that models asked for and got."""
+    _limiter: anyio.CapacityLimiter | None = None
+
+    def halt(self, halted: Halted) -> None:
+        """Stop the whole tree: no further call leaves, and what was answered is kept."""
+        if self.halted is None:
+            self.halted = halted
+            self.calls.halt(halted)
+            self.stop.ask(halted.bound)
+
+    @property
+    def can_plan(self) -> bool:
+        """Whether the worker can take a task apart by itself: a model that has tools to do so."""
+        return self.models.planner is not None
+
+    def note(self, sentence: str) -> None:
+        """Say once how the result came about."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def room_for_answer(self, wanted: int) -> int:
+        """Return the tokens that an answer may take: a quarter of a small window at most."""
+        known = self.models.worker.info.context_window
+        return wanted if known is None else max(16, min(wanted, known // 4))
+
+    def no_judge(self, node: NodeId, task: str) -> Short:
+        """Return what a node is that needs a judge where nobody on this machine can be one."""
+        detail = (
+            "no model here can judge records: a small one says yes and no at chance. Name a model, "
+            "or words to look for between quotes"
+        )
+        blocked = Blocked(blocker="uncalibrated-judge", detail=detail, node=node, task=task)
+        return Short(best=None, blocked=blocked, missing=(" ".join(task.split())[:80],))
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncGenerator[Slot]:
+        """Hold one of the tree's places while a node works; whoever waits for children lends it."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self.wiring.concurrency)
+        slot = Slot(self._limiter)
+        await slot.take()
+        try:
+            yield slot
+        finally:
+            slot.give()
+
+    async def checkpoint(
+        self, name: str, arguments: dict[str, JsonValue], *, node: NodeId, depth: int, task: str
+    ) -> Blocked | None:
+        """Ask the policy before a wave spends. A deny is a deny.
+
+        Raises:
+            Halted: the policy halts the run.
+        """
+        policy = self.wiring.policy
+        if policy is None:
+            return None
+        request = ToolRequest(
+            tool=name,
+            arguments={**arguments, "depth": depth},
+            context=self.wiring.data,
+            node=node,
+            depth=depth,
+        )
+        match await decide(policy, request, ask=self.wiring.ask):
+            case Allow():
+                return None
+            case Deny(reason=reason, rule=rule):
+                detail = f"the policy denied {name}: {reason} ({rule})"
+                return Blocked(blocker="governance-deny", detail=detail, node=node, task=task)
+            case Halt(reason=reason, rule=rule):
+                raise Halted(bound=rule, scope="run", limit=reason)
+
+    # ---------------------------------------------------------------- children that models ask for
+
+    def admit(self, child: Spec) -> bool:
+        """Return whether the tree has room for one more child that a model asks for.
+
+        What was admitted once is admitted in every session, so that a resumed tree is the same one.
+        """
+        key = _admission(child.node)
+        known = self.journal.tool_found(key) is not None
+        if not known and self.spawned >= self.options.max_nodes:
+            return False
+        if not known:
+            self.journal.tool_begun(key, name="spawn_child")
+        self.spawned += 1
+        self.grow(child, origin="spawned")
+        return True
+
+    def grow(self, child: Spec, *, origin: Literal["spawned", "planned"]) -> None:
+        """Put a child into the tree."""
+        parent = NodeId(child.node.rpartition(".")[0])
+        self.tree.add(parent, child.task, origin=origin, index=child.index)
+
+
+class Slot:
+    """A place at work. Lent while its holder waits for children, and taken again after that."""
+
+    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
+        self._limiter = limiter
+        self._lent = 0
+
+    async def take(self) -> None:
+        """Wait for a place."""
+        await self._limiter.acquire_on_behalf_of(self)
+
+    def give(self) -> None:
+        """Give it back, where it is held."""
+        with suppress(RuntimeError):  # lent, and not got back, since the tree was cancelled
+            self._limiter.release_on_behalf_of(self)
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncGenerator[None]:
+        """Lend the place to others; with several at once until the last of them ends."""
+        self._lent += 1
+        if self._lent == 1:
+            self.give()
+        try:
+            yield
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                await self.take()
+
+
+def _admission(child: NodeId) -> ContentKey:
+    return content_key("admitted", child)

@@ -1,0 +1,181 @@
+"""How one node looks into the corpus: judged, searched, matched exactly, or shown as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from corpus.exact import terms_predicate
+from corpus.judges.rule import RuleJudge
+from corpus.questions import YesNo
+from corpus.results import Tally
+from corpus.search import Searcher, open_search
+from corpus.tools import (
+    ScanFound,
+    build_exact_tool,
+    build_scan_tool,
+    build_search_tool,
+    search_text,
+)
+from executors.fences import fenced
+from executors.ids import child_of
+from executors.tools.base import Tool
+from planner.routes import Route, route, route_by_rules
+from rlm.recursions.forest import Forest
+from rlm.recursions.reading import room_to_read, slices
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
+from rlm.recursions.scanning import Scanning
+from rlm.recursions.spec import Spec
+
+__all__ = ["Looking", "choose_route"]
+
+_HITS: Final = 8
+Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
+
+
+def choose_route(forest: Forest, spec: Spec) -> Route:
+    """Return how a node reads the corpus; only the root has one, and partitions hand out parts."""
+    options, has = spec.options, spec.depth == 0 and forest.spool is not None
+    if has and options.retrieval is None and not forest.can_plan:
+        return route_by_rules(spec.task, contract=options.contract, tools=False)
+    return route(spec.task, has_corpus=has, retrieval=options.retrieval, contract=options.contract)
+
+
+class Looking:
+    """The corpus, as far as one node has a way to it."""
+
+    def __init__(self, forest: Forest, spec: Spec, chosen: Route) -> None:
+        self._forest = forest
+        self._spec = spec
+        self._route = chosen
+        self._scans = 0
+
+    async def alone(self) -> NodeResult | None:
+        """Return what code and the judge find without a worker; None where one has to work."""
+        match self._route.retrieval:
+            case "scan":
+                return await self._judged()
+            case "exact" if not self._forest.can_plan and self._route.terms:
+                return await self._matched(self._route.terms)
+            case _:
+                return None
+
+    async def shown(self) -> str | None:
+        """Return what a worker reads of the corpus in its own message; None for nothing."""
+        spool, options = self._forest.spool, self._spec.options
+        if spool is None:
+            return None
+        if self._route.retrieval == "read":
+            answer = self._forest.room_for_answer(options.max_tokens)
+            tokens = room_to_read(self._forest.models.worker, answer)
+            cut = slices(spool, items=max(1, len(spool)), tokens=tokens, exactly=1)
+            return cut[0].shown if cut else None
+        if self._route.retrieval in ("search", "tools", "exact") and not self._forest.can_plan:
+            # It cannot call a tool by itself, so the search is made for it.
+            searcher = await self._searcher()
+            hits = await searcher.search(self._spec.task, limit=_HITS)
+            self._forest.note(f"the worker was shown {len(hits)} hit(s) that code had searched for")
+            return fenced(search_text(self._spec.task, hits, searcher.records), "search")
+        return None
+
+    def with_tools(self, given: Tools) -> Tools:
+        """Return the caller's tools, and those that the route calls for."""
+        mine = self._tools()
+        if not mine:
+            return given
+        if callable(given):
+            return lambda: (*given(), *mine)
+        return (*given, *mine)
+
+    def _tools(self) -> list[Tool]:
+        forest, spool = self._forest, self._forest.spool
+        if spool is None or not forest.can_plan:
+            return []
+        found: list[Tool] = []
+        way = self._route.retrieval
+        if way == "tools" and forest.models.judge is not None:
+            found.append(build_scan_tool(self._count))
+        if way in ("tools", "search"):
+            found.append(build_search_tool(self._searcher))
+        if way in ("tools", "exact"):
+            found.append(build_exact_tool(spool))
+        return found
+
+    async def _searcher(self) -> Searcher:
+        assert self._forest.spool is not None
+        return await open_search(self._forest.spool, self._forest.log.directory / "spool")
+
+    # ---------------------------------------------------------------- counting
+
+    async def _judged(self) -> NodeResult:
+        forest, spec = self._forest, self._spec
+        judge = forest.models.judge
+        if judge is None:
+            return forest.no_judge(spec.node, spec.task)
+        assert forest.spool is not None
+        blocked = await forest.checkpoint(
+            "recurse_scan",
+            {"size": len(forest.spool), "width": spec.options.window},
+            node=spec.node,
+            depth=spec.depth,
+            task=spec.task,
+        )
+        if blocked is not None:
+            return Short(best=None, blocked=blocked, missing=(spec.title,))
+        scanning = Scanning.by_model(forest, judge, spec.task, spec.options)
+        await scanning.run(spec.node, cap=forest.wiring.concurrency)
+        return self._result(scanning.tally())
+
+    async def _matched(self, terms: tuple[str, ...]) -> NodeResult:
+        """Count by terms; code compares every record, and no model is asked."""
+        forest, spec = self._forest, self._spec
+        name = f"rule all of {', '.join(map(repr, terms))}"
+        rule = terms_predicate(terms, mode="all")
+        question = YesNo(text=spec.task)
+        scanning = Scanning(
+            forest,
+            lambda node: RuleJudge(rule, question=question, name=name, node=node),
+            spec.options,
+            name=name,
+            deterministic=True,
+        )
+        forest.note(f"counted by code: {name}")
+        await scanning.run(spec.node, cap=1)
+        return self._result(scanning.tally())
+
+    def _result(self, result: Tally) -> NodeResult:
+        halted = self._forest.halted
+        if halted is None and result.complete:
+            return Answered(value=result, checked=True)
+        spec = self._spec
+        blocked = Blocked(
+            blocker="unresolved-records" if halted is None else blocker_of(halted),
+            detail=f"{result.states['unresolved']:,} record(s) were never judged"
+            if halted is None
+            else halted.what,
+            node=spec.node,
+            task=spec.task,
+        )
+        return Short(best=result, blocked=blocked, missing=(spec.title,))
+
+    async def _count(self, question: str) -> ScanFound:
+        """Judge every record, for a worker that asks by its tool; below its node, one place a scan."""
+        forest, spec = self._forest, self._spec
+        judge = forest.models.judge
+        assert judge is not None
+        scanning = Scanning.by_model(forest, judge, question, spec.options)
+        place, self._scans = child_of(spec.node, self._scans), self._scans + 1
+        with forest.log.node(place, f"scan_count: {question[:60]}"):
+            halted = await scanning.run(place, cap=forest.wiring.concurrency)
+        if halted is not None:
+            raise halted
+        result = scanning.tally()
+        return ScanFound(
+            count=result.count,
+            ids=result.matched_ids,
+            scanned=result.records,
+            window=spec.options.window,
+            passes=spec.options.passes,
+            unsure=result.states["unsure"],
+            unresolved=result.states["unresolved"],
+        )

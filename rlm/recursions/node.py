@@ -1,0 +1,202 @@
+"""One node: which way it goes, who checks what came out, and what of it goes up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from executors.errors import Halted, ModelError, RlmError
+from executors.loop.worked import Finished
+from executors.secrets import scrub
+from executors.tools.base import Tool
+from planner.complexity import Complexity, assess
+from planner.families import FanOut, ModelDriven, Partition, family_of
+from planner.routes import Route
+from rlm.events import TaskAssessed, TaskEnded
+from rlm.recursions.fanout import fan_out
+from rlm.recursions.forest import Forest
+from rlm.recursions.joining import join, partial_of
+from rlm.recursions.leaves import run_leaf
+from rlm.recursions.looking import Looking, choose_route
+from rlm.recursions.partition import partition
+from rlm.recursions.results import (
+    Answered,
+    Blocked,
+    NodeResult,
+    Short,
+    blocker_of,
+    first_blocked,
+    shown,
+)
+from rlm.recursions.spawning import Brood
+from rlm.recursions.spec import Spec
+from rlm.recursions.verifying import verified
+from rlm.recursions.worker import blocked_of, run_worker
+from rlm.verdict import status_of
+
+__all__ = ["bounded", "run_node"]
+
+
+async def run_node(forest: Forest, spec: Spec) -> NodeResult:
+    """Do the task of a node, by itself or through children; never raises for what went wrong."""
+
+    async def work() -> NodeResult:
+        if forest.halted is not None:
+            raise forest.halted
+        complexity = assess(spec.task)
+        route = choose_route(forest, spec)
+        family = family_of(complexity, mode=spec.options.mode, count=spec.options.count)
+        _assessed(forest, spec, complexity, type(family).__name__, route)
+        match family:
+            case Partition():
+                result = await partition(forest, spec)
+            case FanOut(count=count):
+                result = await fan_out(forest, spec, count=count, run=run_node)
+            case ModelDriven():
+                result = await _driven(forest, spec, complexity, route)
+        return await verified(forest, spec, result, critical=complexity.level == "critical")
+
+    return await bounded(forest, spec, work)
+
+
+async def bounded(
+    forest: Forest, spec: Spec, work: Callable[[], Awaitable[NodeResult]]
+) -> NodeResult:
+    """Do the work of a node between its two events; what it raises becomes a value here.
+
+    A halt stops the whole tree. Cancellation passes through.
+    """
+    with forest.log.node(spec.node, spec.title):
+        forest.tree.update(spec.node, "running")
+        try:
+            result = await work()
+        except Halted as halted:
+            forest.halt(halted)
+            result = _stopped(spec, blocker_of(halted), halted.what)
+        except ModelError as error:
+            result = _stopped(spec, "model-failed", error.what)
+        except RlmError as error:
+            if error.fault == "yours":
+                raise
+            result = _stopped(spec, "failed", error.what)
+        _ended(forest, spec, result)
+        return result
+
+
+def _stopped(spec: Spec, blocker: str, detail: str) -> Short:
+    blocked = Blocked(blocker=blocker, detail=detail, node=spec.node, task=spec.task)  # type: ignore[arg-type]  # a Blocker by its callers
+    return Short(best=None, blocked=blocked, missing=(spec.title,))
+
+
+# ---------------------------------------------------------------- the model decides
+
+
+async def _driven(forest: Forest, spec: Spec, complexity: Complexity, route: Route) -> NodeResult:
+    looking = Looking(forest, spec, route)
+    if (found := await looking.alone()) is not None:
+        return found
+    tools, records = looking.with_tools(spec.options.tools), await looking.shown()
+    spawns = complexity.needs_planning and spec.depth < spec.options.max_depth and forest.can_plan
+    if not spawns:
+        async with forest.slot():
+            return await run_leaf(forest, spec, tools=tools, shown=records)
+    return await _spawning(forest, spec, tools, records)
+
+
+async def _spawning(
+    forest: Forest,
+    spec: Spec,
+    tools: Sequence[Tool] | Callable[[], Sequence[Tool]],
+    records: str | None,
+) -> NodeResult:
+    async with forest.slot() as slot:
+        brood = Brood(forest, spec, slot, run_node)
+        worked = await run_worker(
+            forest, spec, tools=_with(tools, brood.tool), spawns=True, shown=records
+        )
+    children = brood.in_order
+    short = [result for _, result in children if isinstance(result, Short)]
+    if not isinstance(worked, Finished):
+        blocked = brood.refused if worked.reason == "rounds" else None
+        best = worked.text or partial_of(children)
+        missing = (spec.title, *(child.title for child, r in children if isinstance(r, Short)))
+        return Short(
+            best=best, blocked=blocked or blocked_of(forest, spec, worked), missing=missing
+        )
+    value: object | Blocked = worked.text
+    if children and spec.options.synthesize is not None:
+        value = await join(forest, spec, children, how=spec.options.synthesize, text=worked.text)
+    if isinstance(value, Blocked):
+        return Short(best=worked.text, blocked=value, missing=(spec.title,))
+    lacking = tuple(child.title for child, result in children if isinstance(result, Short))
+    if forest.halted is not None and not short:
+        return _short_by_halt(forest, spec, value)
+    if short:
+        return Short(best=value, blocked=first_blocked(short), missing=lacking)
+    if brood.refused is not None:
+        return Short(best=value, blocked=brood.refused, missing=(brood.refused.task,))
+    return Answered(value=value)
+
+
+def _short_by_halt(forest: Forest, spec: Spec, value: object) -> Short:
+    assert forest.halted is not None
+    blocked = Blocked(
+        blocker=blocker_of(forest.halted),
+        detail=forest.halted.what,
+        node=spec.node,
+        task=spec.task,
+    )
+    return Short(best=value, blocked=blocked, missing=(spec.title,))
+
+
+def _with(
+    tools: Sequence[Tool] | Callable[[], Sequence[Tool]], spawn: Tool
+) -> Sequence[Tool] | Callable[[], Sequence[Tool]]:
+    if callable(tools):
+        given = tools
+        return lambda: (*given(), spawn)
+    return (*tools, spawn)
+
+
+# ---------------------------------------------------------------- events
+
+
+def _assessed(
+    forest: Forest, spec: Spec, complexity: Complexity, family: str, route: Route
+) -> None:
+    forest.log.emit(
+        TaskAssessed(
+            node=spec.node,
+            at=forest.wiring.clock.now(),
+            task=scrub(spec.task[:2_000]),
+            depth=spec.depth,
+            level=complexity.level,
+            score=complexity.score,
+            family=family,
+            retrieval=route.retrieval,
+            upgraded=route.upgraded,
+            why=route.reason,
+        )
+    )
+
+
+def _ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
+    blocked = result.blocked if isinstance(result, Short) else None
+    verdict = result.verdict if isinstance(result, Answered) else None
+    forest.tree.update(spec.node, "done" if blocked is None else "incomplete")
+    forest.log.emit(
+        TaskEnded(
+            node=spec.node,
+            at=forest.wiring.clock.now(),
+            verdict=None if verdict is None else status_of(verdict),
+            critique="" if verdict is None else scrub(verdict.critique[:500]),
+            blocker=None if blocked is None else blocked.blocker,
+            detail="" if blocked is None else scrub(blocked.detail[:500]),
+            blocked_at=None if blocked is None else blocked.node,
+            shown=scrub(shown(_value(result))[:200]),
+        )
+    )
+
+
+def _value(result: NodeResult) -> object:
+    value = result.value if isinstance(result, Answered) else result.best
+    return "" if value is None else value

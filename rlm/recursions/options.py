@@ -1,0 +1,191 @@
+"""How a task is taken apart, checked before anything is spent; and what a child inherits of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Literal, Self, get_args
+
+from corpus.questions import require_encodable
+from corpus.sources import SourceLike
+from corpus.votes import VOTES, Votes
+from executors.errors import ValidationError
+from executors.replies import JsonValue
+from executors.tools.base import Tool
+from planner.families import Mode
+from planner.routes import Retrieval
+from rlm.corpora import Corpus
+from rlm.evaluator import Evaluate
+from rlm.refinement import RefineLeaf
+from rlm.synthesis import Synthesize
+
+__all__ = ["OnDuplicate", "RecurseOptions"]
+
+OnDuplicate = Literal["refuse", "suffix"]
+_STRIPPED: Final = (
+    "contract", "evaluate", "count", "mode", "retrieval", "corpus", "window", "passes", "run",
+)  # fmt: skip
+"""What speaks of the one task that it was given with, and so of none of its children's."""
+_RECORDED: Final = (
+    "mode", "count", "retrieval", "contract", "persona", "context", "max_depth", "max_nodes",
+    "worker_budget", "window", "passes", "votes", "max_tokens", "temperature", "synthesize",
+    "planner_rules", "on_duplicate",
+)  # fmt: skip
+_CEILINGS: Final = {
+    "max_nodes": 100_000,
+    "worker_budget": 10_000_000,
+    "window": 10_000,
+    "passes": 100,
+    "max_tokens": 1_000_000,
+    "rounds": 10_000,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecurseOptions:
+    """Options of `rlm.recurse`; see there for what each one means."""
+
+    corpus: SourceLike | Corpus | None = None
+    mode: Mode | None = None
+    count: int | None = None
+    retrieval: Retrieval | None = None
+    contract: str | None = None
+    evaluate: Evaluate | None = None
+    refine_leaf: RefineLeaf | None = None
+    synthesize: Synthesize | None = None
+    persona: str | None = None
+    context: str | None = None
+    tools: Sequence[Tool] | Callable[[], Sequence[Tool]] = ()
+    max_depth: int = 3
+    max_nodes: int = 256
+    rounds: int = 100
+    worker_budget: int = 100
+    window: int = 8
+    passes: int = 2
+    votes: Votes = "any"
+    temperature: float | None = None
+    max_tokens: int = 4_096
+    planner_rules: bool = False
+    on_duplicate: OnDuplicate = "refuse"
+    run: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("mode", get_args(Mode)),
+            ("retrieval", get_args(Retrieval)),
+        ):
+            value: object = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValidationError(
+                    f"{name}={value!r}", hint=f"choose one of {', '.join(choices)}"
+                )
+        if self.votes not in VOTES:
+            raise ValidationError(f"votes={self.votes!r}", hint=f"choose one of {', '.join(VOTES)}")
+        if self.on_duplicate not in get_args(OnDuplicate):
+            raise ValidationError(
+                f"on_duplicate={self.on_duplicate!r}", hint="choose one of refuse, suffix"
+            )
+        for name, high in _CEILINGS.items():
+            _integer(name, getattr(self, name), 1, high)
+        _integer("max_depth", self.max_depth, 0, 32)
+        if self.count is not None:
+            _integer("count", self.count, 1, 10_000)
+        for name in ("contract", "persona", "context"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise ValidationError(f"{name}={value!r}"[:200], hint="give text")
+            blank = value is None or not value.strip()
+            object.__setattr__(self, name, None if blank else str(value).strip())
+            require_encodable(getattr(self, name) or "", name)
+        self._refuse_without_effect()
+
+    def _refuse_without_effect(self) -> None:
+        if self.corpus is None:
+            for name in ("retrieval",):
+                if getattr(self, name) is not None:
+                    raise ValidationError(
+                        f"retrieval={self.retrieval!r} has no effect: there is no corpus",
+                        hint="give one with corpus= (--corpus), or leave it out",
+                    )
+            if self.mode == "partition":
+                raise ValidationError(
+                    "mode='partition' partitions a corpus, and there is none",
+                    hint="give one with corpus= (--corpus), or choose mode='fanout'",
+                )
+        if self.evaluate is not None and not callable(self.evaluate):
+            raise ValidationError(f"evaluate={self.evaluate!r}"[:200], hint="give a function")
+        chosen: object = self.synthesize
+        if chosen is not None and not callable(chosen) and chosen not in ("concat", "merge"):
+            raise ValidationError(
+                f"synthesize={chosen!r} is an unknown strategy"[:200],
+                hint="choose 'concat' or 'merge', or give a function",
+            )
+        if self.refine_leaf is not None and not isinstance(self.refine_leaf, RefineLeaf):
+            raise ValidationError(
+                f"refine_leaf={self.refine_leaf!r}"[:200], hint="give RefineLeaf(sensor=…)"
+            )
+
+    def for_child(self) -> Self:
+        """Return what a child inherits: the one place that says so.
+
+        Persona, context, tools, leaf refinement, synthesis, depth and bounds go down. What speaks
+        of the one task stays: its contract and evaluation, its width, mode, retrieval and corpus.
+        """
+        silent = RecurseOptions()
+        return replace(self, **{name: getattr(silent, name) for name in _STRIPPED})
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What was asked for, as text, for receipts: only what differs from silence."""
+        silent = RecurseOptions()
+        texts = {
+            one.name: _as_text(getattr(self, one.name))
+            for one in fields(self)
+            if one.name not in ("run", "corpus")
+            and getattr(self, one.name) != getattr(silent, one.name)
+        }
+        return {"max_depth": str(self.max_depth), "max_nodes": str(self.max_nodes), **texts}
+
+    def recorded(self) -> tuple[dict[str, JsonValue], dict[str, str]]:
+        """Return what a later session needs: values by name, and what objects there were."""
+        values: dict[str, JsonValue] = {}
+        objects: dict[str, str] = {}
+        for name in _RECORDED:
+            value: object = getattr(self, name)
+            if callable(value):
+                objects[name] = _as_text(value)
+            else:
+                values[name] = value  # type: ignore[assignment]  # all others are JSON by now
+        for name in ("evaluate", "refine_leaf"):
+            if (value := getattr(self, name)) is not None:
+                objects[name] = _as_text(value)
+        if callable(self.tools) or len(self.tools):
+            objects["tools"] = "tools of the caller's"
+        return values, objects
+
+    @classmethod
+    def of_record(cls, values: Mapping[str, object], **overrides: object) -> Self:
+        """Return the options of an earlier session, with changes.
+
+        Raises:
+            ValidationError: a value that no longer is one.
+        """
+        given: dict[str, Any] = {n: values[n] for n in _RECORDED if n in values}
+        given.update(overrides)
+        return cls(**given)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return f"{len(value)} given"
+    return str(getattr(value, "__name__", None) or type(value).__name__)
+
+
+def _integer(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValidationError(f"{name}={value!r}", hint=f"give an integer from {low} to {high:,}")

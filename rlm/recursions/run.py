@@ -1,0 +1,220 @@
+"""One session of a recursion, from its directory to its outcome."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from corpus.events import SourceRead
+from corpus.questions import YesNo
+from corpus.spool import Spool
+from executors.calls.calls import Calls
+from executors.engine.stop import Stop
+from executors.errors import Halted, RunDirError, UsageError
+from executors.gate.allowance import CapsAllowance
+from executors.ids import RunId, new_run_id
+from executors.models.prices import price_list
+from planner.tree import TaskTree
+from rlm.corpora import open_corpus
+from rlm.recursions.casting import Cast, cast_models
+from rlm.recursions.ending import Ending, RecurseOutcome
+from rlm.recursions.forest import Forest
+from rlm.recursions.node import run_node
+from rlm.recursions.options import RecurseOptions
+from rlm.recursions.results import Blocked, Short, blocker_of
+from rlm.recursions.spec import Spec
+from rlm.recursions.wiring import Wiring
+from rlm.runs.home import how_to_go_on
+from rlm.runs.keeping import KEEP_DAYS
+from rlm.runs.log import ROOT, ModelWarnings, RunLog
+from rlm.runs.session import Session, Wanted
+
+__all__ = ["RecurseRun"]
+
+# Seconds that the disk gets to take it all when a run ends.
+_CLOSING: Final = 30
+
+
+class RecurseRun:
+    """Takes a task apart once, in one session of a run.
+
+    Raises:
+        UsageError: from the constructor, when a model that is named cannot work.
+    """
+
+    def __init__(self, task: str, wiring: Wiring, options: RecurseOptions) -> None:
+        self._task = task
+        self._wiring = wiring
+        self._options = options
+        self._clock = wiring.clock
+        self._warnings = ModelWarnings()
+        self._cast: Cast = cast_models(wiring, warn=self._warnings)
+        self._forest: Forest | None = None
+
+    async def outcome(self) -> RecurseOutcome:
+        """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
+        self._session = session = await self._begin()
+        try:
+            with RunLog(
+                session.directory, clock=self._clock, on_event=self._wiring.on_event
+            ) as self._log:
+                self._log.start(
+                    RunId(session.manifest.run),
+                    session=session.number,
+                    name="recurse",
+                    task=self._task,
+                    options=self._shown,
+                )
+                if session.expired:
+                    said = f"{len(session.expired)} old run(s) were deleted, as {KEEP_DAYS} asks"
+                    self._log.warn(ROOT, "retention", said)
+                self._warnings.go_to(self._log)
+                self._ending = Ending(session, self._log, self._task, self._clock)
+                return await self._whole()
+        except UsageError:
+            if self._forest is None or not self._forest.calls.sent:
+                session.discard()
+            raise
+        finally:
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
+                await session.close()
+
+    @property
+    def _shown(self) -> dict[str, str]:
+        caps = self._wiring.caps
+        bounds = f"{caps.calls:,} calls, {caps.tokens:,} tokens, {caps.usd} USD, {caps.seconds:g} s"
+        return {**self._options.shown, **self._cast.shown, "bounds": bounds}
+
+    async def _begin(self) -> Session:
+        values, objects = self._options.recorded()
+        wanted = Wanted(
+            directory=self._options.run,
+            question=YesNo(text=self._task),
+            options={**values, **self._cast.recorded},
+            objects=objects,
+            kind="recurse",
+        )
+        now = self._clock.now()
+        begin = partial(Session.begin, wanted, run=new_run_id(now), now=now)
+        return await anyio.to_thread.run_sync(begin)
+
+    async def _whole(self) -> RecurseOutcome:
+        try:
+            return await self._recurse()
+        except UsageError:
+            if self._forest is not None and self._forest.calls.sent:
+                self._ending.finish("failed", None, ())
+            raise
+        except Halted as halted:
+            blocked = Blocked(
+                blocker=blocker_of(halted), detail=halted.what, node=ROOT, task=self._task
+            )
+            return self._ending.of(Short(best=None, blocked=blocked), ())
+        except Exception:
+            self._ending.finish("failed", None, ())
+            raise
+        except BaseException as error:
+            error.add_note(how_to_go_on(self._log.directory))
+            self._ending.finish("cancelled", None, ())
+            raise
+        finally:
+            await self._cast.let_go()
+
+    async def _recurse(self) -> RecurseOutcome:
+        journal = await self._session.open_journal()
+        for warning in journal.warnings:
+            self._log.warn(ROOT, "journal", warning)
+        worker = self._cast.models.worker.info.spec
+        self._log.recover(journal, node=ROOT, model=worker, role="worker")
+        spent, wiring = journal.spent, self._wiring
+        allowance = CapsAllowance(
+            wiring.caps, self._clock, calls=spent.calls, tokens=spent.tokens, usd=spent.usd
+        )
+        calls = Calls(
+            allowance=allowance,
+            emit=self._log.emit,
+            clock=self._clock,
+            journal=journal,
+            prices=price_list(wiring.prices),
+            retry=wiring.retry,
+            concurrency=wiring.concurrency,
+            limits=wiring.limits,
+        )
+        self._forest = forest = Forest(
+            calls=calls,
+            models=self._cast.models,
+            wiring=wiring,
+            options=self._options,
+            log=self._log,
+            journal=journal,
+            tree=TaskTree(
+                self._task,
+                spawned=2 * self._options.max_nodes,
+                children=2 * self._options.max_nodes,
+            ),
+            stop=Stop(clock=self._clock),
+            spool=await self._read(),
+        )
+        forest.notes.extend(self._cast.notes)
+        if forest.spool is not None and len(forest.spool) == 0:
+            blocked = Blocked(
+                blocker="empty-corpus",
+                detail="the corpus holds no record",
+                node=ROOT,
+                task=self._task,
+            )
+            return self._ending.of(Short(best=None, blocked=blocked), ())
+        spec = Spec(node=ROOT, task=self._task, depth=0, index=0, options=self._options)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._heed, forest)
+            result = await run_node(forest, spec)
+            group.cancel_scope.cancel()
+        calls.tell_pace()
+        return self._ending.of(result, tuple(forest.notes))
+
+    async def _heed(self, forest: Forest) -> None:
+        """Pass the caller's wish to stop on to the tree, once it comes."""
+        if (stop := self._wiring.stop) is not None:
+            with stop.heeding():
+                await stop.wait()
+                forest.halt(stop.error())
+
+    async def _read(self) -> Spool | None:
+        corpus = self._options.corpus
+        if corpus is None:
+            return self._kept()
+        opened = open_corpus(corpus)
+        self._session.read_from(opened.spec)
+        source = opened.source
+        spool = await self._session.build_spool(source, self._options.on_duplicate)
+        info = source.info
+        self._log.emit(
+            SourceRead(
+                node=ROOT,
+                at=self._clock.now(),
+                source=info.name,
+                records=len(spool),
+                empty=int(spool.is_empty.sum()),
+                identical=spool.identical,
+                said=info.said,
+                fingerprint=spool.fingerprint,
+            )
+        )
+        for warning in source.warnings:
+            self._log.warn(ROOT, warning.code, warning.sentence, warning.count)
+        return spool
+
+    def _kept(self) -> Spool | None:
+        """Return what an earlier session of this run read; None where it is about no corpus."""
+        if self._session.manifest.source is None and self._session.number == 1:
+            return None
+        spool = self._session.kept_spool()
+        if spool is None and self._session.manifest.source is not None:
+            raise RunDirError(
+                f"the run in {str(self._session.directory)!r} ended before its corpus was read",
+                hint="give the corpus again with corpus= (--corpus)",
+            )
+        return spool

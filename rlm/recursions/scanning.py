@@ -1,0 +1,144 @@
+"""The corpus judged: every record by a model, or by words that stand in it; code counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+import numpy as np
+
+from corpus.agenda import Agenda, Ordinals
+from corpus.codes import UNRESOLVED
+from corpus.criterion import Criterion
+from corpus.events import ScanStarted
+from corpus.judges.base import Judge
+from corpus.judges.chat import ChatJudge
+from corpus.ledger import Ledger
+from corpus.questions import YesNo
+from corpus.results import Tally, tally
+from corpus.scan import Scan, distinct, scan
+from corpus.spool import Spool
+from corpus.windows import Cut
+from executors.errors import Halted
+from executors.ids import NodeId
+from executors.models.base import Model
+from rlm.recursions.forest import Forest
+from rlm.recursions.options import RecurseOptions
+
+__all__ = ["Scanning", "unresolved_in"]
+
+_TOKENS = 6_000
+
+
+class Scanning:
+    """One predicate over one corpus, judged as a whole or in parts; each record once a pass.
+
+    Args:
+        judge: makes the judge of a node.
+        name: what the judge is called.
+        deterministic: one pass is enough.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        judge: Callable[[NodeId], Judge],
+        options: RecurseOptions,
+        *,
+        name: str,
+        tokens: int = _TOKENS,
+        deterministic: bool = False,
+        server: str = "",
+    ) -> None:
+        assert forest.spool is not None
+        self._forest = forest
+        self._judge = judge
+        self._votes = options.votes
+        self._passes = 1 if deterministic else options.passes
+        self._window = options.window
+        self._tokens = tokens
+        self._asks = not deterministic
+        self._server = server
+        self._name = name
+        self.spool: Spool = forest.spool
+        self._todo: Ordinals = distinct(self.spool)
+        self._ledger = Ledger(len(self.spool), passes=self._passes)
+
+    @classmethod
+    def by_model(
+        cls, forest: Forest, model: Model, predicate: str, options: RecurseOptions
+    ) -> Self:
+        """Return a scan whose judge is a chat model that is asked the predicate of each record."""
+        criterion = Criterion(question=YesNo(text=predicate))
+        known = model.info.context_window
+        return cls(
+            forest,
+            lambda node: ChatJudge(forest.calls, model, criterion, node=node),
+            options,
+            name=f"chat {model.info.spec}",
+            tokens=_TOKENS if known is None else max(16, min(_TOKENS, known // 2)),
+            server=model.info.server,
+        )
+
+    async def run(self, node: NodeId, *, records: range | None = None, cap: int) -> Halted | None:
+        """Judge some records, by default all; return what stopped it, if anything did.
+
+        Args:
+            records: ordinals of the corpus; a text that stands more than once is judged in the
+                part that holds its first record.
+            cap: windows in flight.
+        """
+        forest, todo = self._forest, self._todo
+        if records is not None:
+            todo = todo[(todo >= records.start) & (todo < records.stop)]
+        tokens = self._tokens
+        plan = Scan(
+            cut=Cut(items=self._window, tokens=tokens, overlap=min(60, tokens // 4)),
+            agenda=Agenda.whole(todo, self._passes),
+            cap=cap,
+        )
+        forest.log.emit(
+            ScanStarted(
+                node=node,
+                at=forest.wiring.clock.now(),
+                judge=self._name,
+                items=len(todo),
+                passes=plan.passes,
+                window=self._window,
+                cap=cap,
+                asks=self._asks,
+                server=self._server,
+            )
+        )
+        try:
+            await scan(
+                self.spool,
+                self._judge(node),
+                self._ledger,
+                plan,
+                node=node,
+                emit=forest.log.emit,
+                clock=forest.wiring.clock,
+                span=forest.log.node,
+                stop=forest.stop,
+            )
+        except Halted as halted:
+            forest.halt(halted)
+            return halted
+        return None
+
+    def tally(self) -> Tally:
+        """Count what was judged so far."""
+        return tally(
+            self.spool,
+            self._ledger,
+            votes=self._votes,
+            judge=self._name,
+            person={},
+            notes=(),
+        )
+
+
+def unresolved_in(result: Tally, records: range) -> int:
+    """Return how many records of a part were never judged."""
+    return int(np.count_nonzero(result.codes[records.start : records.stop] == UNRESOLVED))

@@ -1,0 +1,104 @@
+"""The tool by which a worker hands parts of its task to children."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from executors.tools.base import Arguments, Tool, ToolContext
+from rlm.recursions.forest import Forest, Slot
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, shown
+from rlm.recursions.spec import Spec
+
+__all__ = ["Brood"]
+
+_PARAMETERS: Final = {
+    "type": "object",
+    "properties": {
+        "subtask": {
+            "type": "string",
+            "description": "The whole subtask, with all that is needed to do it.",
+        }
+    },
+    "required": ["subtask"],
+    "additionalProperties": False,
+}
+_DESCRIPTION: Final = (
+    "Hand one self-contained part of the task to a child, which works in a fresh context and "
+    "returns its result. Several calls of one round run side by side."
+)
+
+
+@dataclass(slots=True)
+class Brood:
+    """The children of one worker, in the order in which it asked for them."""
+
+    forest: Forest
+    parent: Spec
+    slot: Slot
+    run: Callable[[Forest, Spec], Awaitable[NodeResult]]
+    results: dict[int, tuple[Spec, NodeResult]] = field(
+        default_factory=dict[int, tuple[Spec, NodeResult]]
+    )
+    refused: Blocked | None = None
+    """A child that the cap of the tree left no room for."""
+    _next: int = 0
+
+    @property
+    def tool(self) -> Tool:
+        """What the worker is offered."""
+        return Tool(
+            name="spawn_child",
+            description=_DESCRIPTION,
+            parameters=_PARAMETERS,
+            execute=self._spawn,
+            parallel=True,
+            idempotent=True,
+            replays=True,
+        )
+
+    @property
+    def in_order(self) -> list[tuple[Spec, NodeResult]]:
+        """Each child that ended, with what it handed up."""
+        return [self.results[index] for index in sorted(self.results)]
+
+    async def _spawn(self, arguments: Arguments, context: ToolContext) -> str:
+        del context
+        subtask = str(arguments.get("subtask", "")).strip()
+        if not subtask:
+            return "error: subtask is empty; write the whole subtask into it"
+        if " ".join(subtask.split()) == " ".join(self.parent.task.split()):
+            return (
+                "error: this is your own task as it stands; do it yourself, or hand on a part of it"
+            )
+        index, self._next = self._next, self._next + 1
+        child = self.parent.child(index, subtask)
+        if not self.forest.admit(child):
+            cap = self.forest.options.max_nodes
+            self.refused = self.refused or Blocked(
+                blocker="node-cap",
+                detail=f"a model asked for more than {cap:,} node(s): raise max_nodes (--max-nodes)",
+                node=child.node,
+                task=subtask,
+            )
+            return f"error: the tree has its {cap:,} nodes; do the rest of the task yourself"
+        async with self.slot.lent():
+            result = await self.run(self.forest, child)
+        self.results[index] = child, result
+        return _told(result)
+
+
+def _told(result: NodeResult) -> str:
+    """Return what the parent reads of a child."""
+    match result:
+        case Answered(value=value):
+            return shown(value)
+        case Short(best=best, blocked=blocked):
+            kept = "" if best is None else shown(best)
+            if blocked.blocker in ("broken-sensor", "broken-verifier"):
+                return (
+                    f"[incomplete] the check of this subtask is broken ({blocked.detail}): another "
+                    f"child would meet the same. Its work, unchecked:\n{kept}"
+                )
+            return f"[incomplete: {blocked.blocker}] {kept}".rstrip()
