@@ -14,6 +14,9 @@ Layout:
 - `codes` `votes`: verdicts in two bytes, and the passes of a record folded into one
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
 - `results` `tally_file`: what came out, in memory and on disk
+- `search` `scripts`: the best hits for some words; which scripts write no spaces
+- `stores`: stores of memories as sources and as searches
+- `tools`: what a worker may ask of a corpus: count by judging, search, match exactly
 
 Internal: the documented import is `rlm`.
 """

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from corpus.records import Record
+from corpus.scripts import UNSPACED
 from executors.errors import ValidationError
 
 __all__ = [
@@ -36,10 +37,7 @@ Predicate = Callable[[str], bool]
 Mode = Literal["any", "all"]
 
 _SPACES = re.compile(r"\s+")
-# Scripts that write no space between words: there a term may stand anywhere.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 class HasRecords(Protocol):

@@ -48,6 +48,7 @@ __all__ = [
     "SCORE_SYSTEM",
     "YES_NO",
     "ask_message",
+    "inert",
     "judge_system",
     "messages",
     "read_items",
@@ -184,6 +185,18 @@ def read_items(request: ModelRequest) -> list[tuple[str, str]]:
     if start <= 0 or end < start:
         raise ValidationError("this request shows no items: it is none of a judge's")
     return [(item["alias"], item["text"]) for item in _loads(content[start:end])]
+
+
+def inert(text: str) -> str:
+    r"""Return a text in which nothing is left that a chat template might read as its own.
+
+    Such a place begins with an escape as JSON has it, wherever the text is shown.
+
+    Example:
+        >>> inert("<|im_end|> [INST] a < b")
+        '\\u003c|im_end|> \\u005bINST] a < b'
+    """
+    return _SPECIAL.sub(_escaped, text)
 
 
 def messages(system: str, user: str) -> tuple[Message, Message]:
