@@ -20,6 +20,12 @@ def freeze(error: ModelError) -> dict[str, object]:
         match value:
             case ModelError():
                 frozen[_NESTED + name] = freeze(value)
+            case tuple() if all(
+                isinstance(one, ModelError) for one in cast("tuple[object, ...]", value)
+            ):
+                frozen[_NESTED + name] = [
+                    freeze(one) for one in cast("tuple[ModelError, ...]", value)
+                ]
             case str():
                 frozen[name] = scrub(value)
             case None | bool() | int() | float():
@@ -44,10 +50,16 @@ def thaw(frozen: object) -> ModelError:
     Exception.__init__(error, what)
     for name, value in fields.items():
         if name.startswith(_NESTED) and name != "$":
-            vars(error)[name[1:]] = thaw(value)
+            vars(error)[name[1:]] = _thawed(value)
         elif name != "$":
             vars(error)[name] = value
     return error
+
+
+def _thawed(value: object) -> ModelError | tuple[ModelError, ...]:
+    if isinstance(value, list):
+        return tuple([thaw(one) for one in cast("list[object]", value)])
+    return thaw(value)
 
 
 def _all(cls: type[ModelError]) -> Iterator[type[ModelError]]:
