@@ -7,10 +7,10 @@ what a chat template might read as its own.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Final
 
+from corpus.prompts import inert
 from executors.fences import clipped, fenced
 from executors.messages import Message, ResponseSchema
 
@@ -75,9 +75,6 @@ _TASK_CHARACTERS: Final = 8_000
 _CRITIQUE_CHARACTERS: Final = 4_000
 _EARLIER_CHARACTERS: Final = 600
 _EARLIER_CRITIQUE: Final = 400
-# Bare tags, special tokens and bracketed words of chat templates; all stand inside JSON strings.
-_SPECIAL: Final = re.compile(r"<(?=[|\uff5c]|/?[\w-]{1,24}>)|\[(?=/?[A-Z_]{3,24}\])")
-_UNSEEN: Final = re.compile(r"[\x7f\x85\u2028\u2029\ud800-\udfff]")
 
 
 def grader_messages(
@@ -125,11 +122,12 @@ def as_data(value: object) -> str:
         ValueError: it is no JSON value.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return _UNSEEN.sub(_escaped, _SPECIAL.sub(_escaped, text))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:  # half of a surrogate pair: no request could carry it as it is
+            text = json.dumps(value, allow_nan=False)
+    return inert(text)
 
 
 def _unfenced(text: str) -> str:

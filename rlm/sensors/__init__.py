@@ -1,8 +1,16 @@
 """Checks of results by code: no model is asked, and no worker reaches them.
 
-base        what a sensor is given and what it says
+base          what a sensor is given and what it says
+schema        JSON that fits a schema
+citations     findings whose quotes stand in the records that they name
+python_tests  Python code that passes tests, in a process of its own
+child         that process
+confining     what keeps it from doing harm
 """
 
 from rlm.sensors.base import Sensor, SensorContext
+from rlm.sensors.citations import citations
+from rlm.sensors.python_tests import python_tests
+from rlm.sensors.schema import json_schema
 
-__all__ = ["Sensor", "SensorContext"]
+__all__ = ["Sensor", "SensorContext", "citations", "json_schema", "python_tests"]
