@@ -16,6 +16,7 @@ B = TypeVar("B")
 Blocker = Literal[
     "broken-sensor",
     "broken-synthesis",
+    "broken-tool",
     "broken-verifier",
     "cancelled",
     "context-exceeded",
@@ -50,6 +51,7 @@ Blocker = Literal[
 
 broken-sensor       the sensor raised, hung or said nothing usable: mend it, not the model
 broken-synthesis    the function that puts parts together raised
+broken-tool         a tool said that no call of it can succeed any more
 broken-verifier     the caller's `evaluate` raised, hung or said nothing usable
 cancelled           somebody stopped it
 context-exceeded    what a worker was to read is longer than its model's window

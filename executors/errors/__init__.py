@@ -28,6 +28,7 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   ├── AllFailed           each of several models failed; .errors holds what they said
 │   ├── MalformedReply      a 200 that is not what the protocol promises
 │   └── PromptCut           the server counted fewer tokens than the prompt has words
+├── ToolBroken              the world's: a tool cannot serve any call any more
 ├── OutputError             the world's: what came out cannot be written where it was wanted (exit 4)
 ├── Halted                  a control signal: a bound said stop; names bound and scope
 │   ├── ModelUnusable       the model cannot serve this run at all; .last holds its error
@@ -45,6 +46,7 @@ from executors.errors.base import (
     InternalError,
     OutputError,
     RlmError,
+    ToolBroken,
 )
 from executors.errors.control import (
     DiskFault,
@@ -121,6 +123,7 @@ __all__ = [
     "RunDirError",
     "ServerFault",
     "SourceError",
+    "ToolBroken",
     "TransportFault",
     "UsageError",
     "ValidationError",

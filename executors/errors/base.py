@@ -9,6 +9,7 @@ __all__ = [
     "InternalError",
     "OutputError",
     "RlmError",
+    "ToolBroken",
 ]
 
 
@@ -55,6 +56,16 @@ class OutputError(RlmError):
     """What came out cannot be written where it was wanted: a full disk, a folder that went away."""
 
     code = "output"
+    fault = "world"
+
+
+class ToolBroken(RlmError):
+    """A tool cannot serve any call any more: its process died, its server is gone.
+
+    Raised by tools. Any other error of a tool is told to the model, which may try something else.
+    """
+
+    code = "tool-broken"
     fault = "world"
 
 

@@ -5,7 +5,9 @@ worked      how it ended, and what it did until then; `tally` adds it up
 loop        `work`: rounds, one after another, until something ends them
 transcript  the turns; each call of a turn has exactly one result
 toolbox     the tools of a round, looked up by name
-calling     the tool calls of one round, in order; `running` is one call, from journal to result
+calling     the tool calls of one round, in order
+preparing   one call, held against its tool
+running     one call, from the journal's word on it to its result; `telling` is its events
 permits     the policy's word, and a person's
 grouping    which calls of a round may run side by side
 streaks     denials, errors and repeats in a row

@@ -58,14 +58,24 @@ async def attempt(
     Args:
         seconds: it may take; 0 and infinity bound nothing.
     """
-    limit = seconds or inf
-    call = partial(function, *arguments)
+    cancels = _cancels()
+    got = await _tried(partial(function, *arguments), function, seconds or inf)
+    if _cancels() > cancels:
+        # It made a result of a cancellation that was meant for us. Cancelled once is cancelled.
+        raise get_cancelled_exc_class()
+    return got
+
+
+async def _tried(
+    call: Callable[[], object], function: Callable[..., object], limit: float
+) -> Attempt:
+    cancels = _cancels()
     try:
         if is_async(function):
             return await _awaited(cast("Awaitable[object]", call()), limit)
         value = await bounded(call, seconds=limit)
         if isinstance(value, LeftBehind):
-            return Overdue(seconds=seconds, runs_on=True)
+            return Overdue(seconds=limit, runs_on=True)
         if inspect.isawaitable(value):
             return await _awaited(value, limit)
         return Returned(value=value)
@@ -74,7 +84,7 @@ async def attempt(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a caller's code
         return Raised(error=error)
     except get_cancelled_exc_class() as error:
-        if _is_ours():
+        if _cancels() > cancels:
             raise
         return Raised(error=error)  # something that it waited for was cancelled, not this task
 
@@ -103,9 +113,9 @@ async def _awaited(coming: Awaitable[object], limit: float) -> Returned | Overdu
     return Overdue(seconds=limit, runs_on=False)
 
 
-def _is_ours() -> bool:
-    """Whether somebody cancelled this very task."""
+def _cancels() -> int:
+    """Return how often this very task was cancelled, less what a scope of its own took back."""
     from asyncio import current_task  # heavy; whoever runs a tool has a loop and so has loaded it
 
     task = current_task()
-    return task is None or task.cancelling() > 0
+    return 0 if task is None else task.cancelling()

@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Literal, assert_never, cast
+from typing import Final, Literal, assert_never
 
 import anyio
 import anyio.lowlevel
 
 from executors.engine.groups import ungrouped
-from executors.errors import Halted
+from executors.errors import Halted, ToolBroken
 from executors.gate.decisions import Allow, Deny, Halt
-from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.grouping import batches, chains
 from executors.loop.permits import Warn, decide
-from executors.loop.running import Result, Running
+from executors.loop.preparing import Hopeless, Ready, prepared
+from executors.loop.running import Result
 from executors.loop.streaks import Streaks
 from executors.loop.telling import Telling
 from executors.loop.toolbox import Toolbox
 from executors.loop.worker import ToolRequest, Worker
 from executors.messages import Message, ToolCall
-from executors.tools.arguments import Unfit, read_arguments
-from executors.tools.base import Arguments, Tool
 from executors.tools.results import shown
 
 __all__ = ["Calling", "Tripped"]
+
+_THREADS: Final = 32
+"""Plain functions of one round that run at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tripped:
     """A guard ended the worker; calls without a result were not run."""
 
-    reason: Literal["denied", "stuck", "stopped"]
+    reason: Literal["broken-tool", "denied", "stuck", "stopped"]
     detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
-    """A call that can be run."""
-
-    index: int
-    call: ToolCall
-    tool: Tool
-    arguments: Arguments
-    paths: Collection[str]
-    running: Running
-
-    @property
-    def parallel(self) -> bool:
-        return self.tool.parallel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hopeless:
-    """A call that no tool can take; it holds up nobody."""
-
-    index: int
-    call: ToolCall
-    why: str
-    parallel: bool = True
+    error: ToolBroken | None = None
 
 
 class Calling:
@@ -78,6 +56,8 @@ class Calling:
         self._round = round_
         self._warn = warn
         self._telling = Telling(worker, round_)
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._exits: list[KeyboardInterrupt] = []
         self.results: dict[int, Result] = {}
 
     async def run(self, calls: Sequence[ToolCall]) -> Tripped | None:
@@ -88,8 +68,8 @@ class Calling:
         """
         stop = self._worker.stop
         try:
-            prepared = [self._prepared(index, call) for index, call in enumerate(calls)]
-            for batch in batches(prepared, _is_parallel):
+            ready = [self._prepared(index, call) for index, call in enumerate(calls)]
+            for batch in batches(ready, _is_parallel):
                 await anyio.lowlevel.checkpoint()
                 if stop is not None and stop.asked:
                     return Tripped(reason="stopped", detail=stop.error().limit)
@@ -113,26 +93,10 @@ class Calling:
 
     # ---------------------------------------------------------------- before they run
 
-    def _prepared(self, index: int, call: ToolCall) -> _Ready | _Hopeless:
-        tool = self._toolbox.find(call.name)
-        if tool is None:
-            there = ", ".join(map(repr, self._toolbox.names)) or "none"
-            why = f"there is no tool {call.name[:80]!r}; there are: {there}"
-            return _Hopeless(index=index, call=call, why=why)
-        arguments = read_arguments(tool, call.arguments)
-        if isinstance(arguments, Unfit):
-            why = f"the arguments of the tool {tool.name!r} do not fit: {arguments.reason}"
-            return _Hopeless(index=index, call=call, why=why)
-        touched = _touched(tool, arguments)
-        if isinstance(touched, Raised):
-            why = f"the tool {tool.name!r} cannot say what it touches: {described(touched.error)}"
-            return _Hopeless(index=index, call=call, why=why)
-        running = Running(self._worker, tool, call, arguments, round_=self._round, index=index)
-        return _Ready(
-            index=index, call=call, tool=tool, arguments=arguments, paths=touched, running=running
-        )
+    def _prepared(self, index: int, call: ToolCall) -> Ready | Hopeless:
+        return prepared(self._worker, self._toolbox, call, round_=self._round, index=index)
 
-    async def _permitted(self, one: _Ready) -> Result | None:
+    async def _permitted(self, one: Ready) -> Result | None:
         """Return the result of what is not to run; None where it is."""
         worker = self._worker
         if (found := one.running.found()) is not None:
@@ -140,7 +104,8 @@ class Calling:
             return found
         request = ToolRequest(
             tool=one.tool.name,
-            arguments=one.arguments,
+            # A copy: a policy cannot change what it allows.
+            arguments=deepcopy(one.arguments),
             context=worker.context,
             node=worker.node,
             depth=worker.depth,
@@ -161,48 +126,56 @@ class Calling:
 
     # ---------------------------------------------------------------- running
 
-    async def _batch(self, batch: Sequence[_Ready | _Hopeless]) -> Tripped | None:
-        ready: list[_Ready] = []
+    async def _batch(self, batch: Sequence[Ready | Hopeless]) -> Tripped | None:
+        ready: list[Ready] = []
         denied: Tripped | None = None
         for one in batch:
             self._telling.started(one.index, one.call)
-            if isinstance(one, _Hopeless):
+            if isinstance(one, Hopeless):
                 self._settle(one.index, self._error(one.why))
             elif (result := await self._permitted(one)) is None:
                 ready.append(one)
             else:
-                source = one.index, result
-                self._settle(*source, from_journal=result.end != "denied")
+                self._settle(
+                    one.index, result, source="none" if result.end == "denied" else "journal"
+                )
                 if result.end == "denied" and self._streaks.denied():
                     denied = Tripped(reason="denied", detail=one.tool.name)
                     break
         await self._side_by_side(ready)
-        return self._stuck(batch) or denied
+        return self._counted(batch) or denied
 
-    async def _side_by_side(self, ready: Sequence[_Ready]) -> None:
+    async def _side_by_side(self, ready: Sequence[Ready]) -> None:
         lines = chains(ready, _paths)
         if len(lines) == 1:
             return await self._one_after_another(lines[0])
         with ungrouped():
             async with anyio.create_task_group() as group:
                 for line in lines:
-                    group.start_soon(self._one_after_another, line)
+                    group.start_soon(self._in_a_task, line, group.cancel_scope)
+        if self._exits:
+            raise self._exits[0]
         return None
 
-    async def _one_after_another(self, line: Sequence[_Ready]) -> None:
+    async def _in_a_task(self, line: Sequence[Ready], group: anyio.CancelScope) -> None:
+        try:
+            await self._one_after_another(line)
+        except KeyboardInterrupt as wanted:
+            # Raised by a task of its own it would break the event loop, for all who use it.
+            self._exits.append(wanted)
+            group.cancel()
+
+    async def _one_after_another(self, line: Sequence[Ready]) -> None:
         for one in line:
-            self._settle(one.index, await one.running.run(), ran=True)
+            async with self._threads if one.is_plain else nullcontext():
+                result = await one.running.run()
+            self._settle(one.index, result, source="run")
 
     def _settle(
-        self, index: int, result: Result, *, ran: bool = False, from_journal: bool = False
+        self, index: int, result: Result, *, source: Literal["run", "journal", "none"] = "none"
     ) -> None:
         self.results[index] = result
-        self._telling.finished(
-            index,
-            result.end,
-            source="run" if ran else "journal" if from_journal else "none",
-            characters=len(result.text),
-        )
+        self._telling.finished(index, result.end, source=source, characters=len(result.text))
 
     def _error(self, why: str) -> Result:
         limit = self._worker.guards.result_characters
@@ -210,12 +183,14 @@ class Calling:
 
     # ---------------------------------------------------------------- after they ran
 
-    def _stuck(self, batch: Sequence[_Ready | _Hopeless]) -> Tripped | None:
+    def _counted(self, batch: Sequence[Ready | Hopeless]) -> Tripped | None:
         """Count in the order of the calls, so that it does not matter who was done first."""
         for one in batch:
             if (result := self.results.get(one.index)) is None:
                 continue
             name, arguments = one.call.name, one.call.arguments
+            if result.broken is not None:
+                return Tripped(reason="broken-tool", detail=name, error=result.broken)
             match result.end:
                 case "failed" | "unfit":
                     again = self._streaks.failed(name, arguments)
@@ -228,17 +203,9 @@ class Calling:
         return None
 
 
-def _is_parallel(one: _Ready | _Hopeless) -> bool:
+def _is_parallel(one: Ready | Hopeless) -> bool:
     return one.parallel
 
 
-def _paths(one: _Ready) -> Collection[str]:
+def _paths(one: Ready) -> Collection[str]:
     return one.paths
-
-
-def _touched(tool: Tool, arguments: Arguments) -> Collection[str] | Raised:
-    if tool.paths is None:
-        return ()
-    paths = tool.paths
-    got = attempt_now(lambda: tuple([str(path) for path in paths(arguments)]))
-    return got if isinstance(got, Raised) else cast("tuple[str, ...]", got.value)

@@ -8,13 +8,14 @@ from typing import Final
 import anyio.lowlevel
 
 from executors.calls.log import Answer
-from executors.errors import ContextExceeded, Halted, ModelError
+from executors.errors import ContextExceeded, Halted, ModelError, ToolBroken
 from executors.events import Warned
+from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.calling import Calling
 from executors.loop.streaks import Streak, Streaks
 from executors.loop.tally import Tally
 from executors.loop.toolbox import Toolbox
-from executors.loop.transcript import Transcript, sealed
+from executors.loop.transcript import Transcript, replayable, sealed
 from executors.loop.worked import Ended, EndedBy, Finished, Worked
 from executors.loop.worker import Worker
 from executors.messages import MalformedCall, Message, ModelReply, ModelRequest
@@ -48,7 +49,9 @@ async def work(
     Raises:
         ValidationError: one of the tools is none, or its schema is broken; nothing was spent.
     """
-    return await _Working(worker, messages, transcript or Transcript()).to_its_end()
+    turns = Transcript() if transcript is None else transcript
+    with turns.held():
+        return await _Working(worker, messages, turns).to_its_end()
 
 
 class _Working:
@@ -67,6 +70,7 @@ class _Working:
             identical_calls=guards.identical_calls,
         )
         self._text = ""
+        self._on_text = worker.on_text
         if worker.system.strip():
             transcript.add(Message(role="system", content=worker.system))
         transcript.add(*sealed(messages, _NO_RESULT))
@@ -77,7 +81,7 @@ class _Working:
         except Halted as halt:
             return self._ended("halted", halt.bound, halt)
         except BaseException:
-            self._transcript.seal("[cancelled]")
+            self._transcript.seal("[cut off]")
             raise
 
     async def _rounds(self) -> Worked:
@@ -108,19 +112,31 @@ class _Working:
             tools=self._toolbox.specs,
         )
         answer = await worker.calls.ask(
-            worker.model, request, role=worker.role, node=worker.node, ordinal=worker.ordinal
+            worker.model,
+            request,
+            role=worker.role,
+            node=worker.node,
+            ordinal=worker.ordinal,
+            on_text=None if self._on_text is None else self._heard_text,
         )
-        if worker.on_text is not None and answer.reply.text:
-            worker.on_text(answer.reply.text)
         self._tally.answered(answer)
         self._text = _answer_of(answer.reply) or self._text
         return answer
+
+    def _heard_text(self, text: str) -> None:
+        """Hand on a piece of text, until the listener's own fault: what is paid for outlives it."""
+        if self._on_text is None:
+            return
+        got = attempt_now(self._on_text, text)
+        if isinstance(got, Raised):
+            self._on_text = None
+            self._warned("on-text", f"on_text heard nothing more: {described(got.error)}")
 
     async def _heard(self, reply: ModelReply, number: int) -> Worked | None:
         """Take in one reply; return the end where it is one."""
         if reply.stop in _CUT:
             self._say(reply)
-            return self._ended(_CUT[reply.stop], reply.stop_raw or reply.stop)
+            return self._ended(_CUT[reply.stop], reply.stop)
         if reply.malformed is not None:
             return self._unread(reply, reply.malformed)
         self._malformed.broken()
@@ -159,7 +175,12 @@ class _Working:
         for call in reply.calls:
             self._tally.called(call.name)
         self._transcript.add(
-            Message(role="assistant", content=reply.text, calls=reply.calls, blocks=reply.blocks)
+            Message(
+                role="assistant",
+                content=reply.text,
+                calls=replayable(reply.calls),
+                blocks=reply.blocks,
+            )
         )
         calling = Calling(
             self._worker, self._toolbox, self._streaks, round_=number, warn=self._warned
@@ -168,7 +189,9 @@ class _Working:
             tripped = await calling.run(reply.calls)
         finally:
             self._transcript.add(*calling.turns(reply.calls))
-        return None if tripped is None else self._ended(tripped.reason, tripped.detail)
+        if tripped is None:
+            return None
+        return self._ended(tripped.reason, tripped.detail, tripped.error)
 
     def _say(self, reply: ModelReply) -> None:
         """Keep a turn without calls, where there is anything in it."""
@@ -176,7 +199,7 @@ class _Working:
             self._transcript.add(Message(role="assistant", content=reply.text, blocks=reply.blocks))
 
     def _ended(
-        self, reason: EndedBy, detail: str, error: ModelError | Halted | None = None
+        self, reason: EndedBy, detail: str, error: ModelError | Halted | ToolBroken | None = None
     ) -> Ended:
         self._transcript.seal(f"[{reason}:{detail}]")
         log = self._tally.log(self._transcript.turns)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from executors.errors import ToolBroken
 from executors.events import ToolEnd
 from executors.ids import ContentKey, content_key
 from executors.journal.records import ToolBegun, ToolDone
@@ -29,6 +30,8 @@ class Result:
 
     text: str
     end: ToolEnd
+    broken: ToolBroken | None = None
+    """No call of this tool can succeed any more."""
 
 
 class Running:
@@ -83,7 +86,7 @@ class Running:
         if not self._tool.replays:
             journal.tool_begun(self.key, name=name)
         result = await self._tried()
-        if not self._tool.replays:
+        if not self._tool.replays and result.broken is None:
             await journal.tool_done(self.key, result=result.text, failed=result.end == "failed")
         return result
 
@@ -104,6 +107,10 @@ class Running:
                     return self._result(as_text(value), "done")
                 except (TypeError, ValueError, RecursionError) as error:
                     said = f"the tool {name!r} gave what JSON has no form for: {described(error)}"
+            case Raised(error=ToolBroken() as broken):
+                # Not filed as done: the next session may find it mended.
+                text = f"Error: the tool {name!r} is broken: {described(broken)}"
+                return replace(self._result(text, "failed"), broken=broken)
             case Raised(error=error):
                 said = f"the tool {name!r} raised {described(error)}"
             case Overdue(seconds=seconds, runs_on=runs_on):

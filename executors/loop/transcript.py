@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
-from executors.messages import Message
+from executors.errors import UsageError
+from executors.messages import Message, ToolCall
 
-__all__ = ["Transcript", "sealed"]
+__all__ = ["Transcript", "replayable", "sealed"]
 
 
 class Transcript:
@@ -15,6 +19,25 @@ class Transcript:
 
     def __init__(self, turns: Iterable[Message] = ()) -> None:
         self._turns: list[Message] = list(turns)
+        self._held = False
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Keep it for one worker: the turns of two would mix.
+
+        Raises:
+            UsageError: another one is at work on it.
+        """
+        if self._held:
+            raise UsageError(
+                "another worker is at work on this transcript",
+                hint="wait until it has ended, or give each worker a transcript of its own",
+            )
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
 
     @property
     def turns(self) -> tuple[Message, ...]:
@@ -44,9 +67,32 @@ def sealed(turns: Iterable[Message], why: str) -> Iterator[Message]:
             continue
         yield from _answered(asking, results, why)
         results.clear()
-        asking = turn
-        yield turn
+        asking = replace(turn, calls=replayable(turn.calls)) if turn.calls else turn
+        yield asking
     yield from _answered(asking, results, why)
+
+
+def replayable(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return calls whose arguments any provider takes back: what is no JSON object becomes {}.
+
+    One that is replayed as it was would have every later request refused.
+    """
+    return tuple(
+        [call if _is_object(call.arguments) else replace(call, arguments="{}") for call in calls]
+    )
+
+
+def _is_object(arguments: object) -> bool:
+    if not isinstance(arguments, str):  # a history that was read from a file promises nothing
+        return False
+    try:
+        return isinstance(json.loads(arguments, parse_constant=_refuse), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _answered(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from executors.errors import Halted, ModelError
+from executors.errors import Halted, ModelError, ToolBroken
 from executors.messages import MalformedCall, Message
 from executors.usage import Usage
 
 __all__ = ["Ended", "EndedBy", "Finished", "WorkLog", "Worked"]
 
 EndedBy = Literal[
+    "broken-tool",
     "denied",
     "stuck",
     "truncated",
@@ -28,11 +29,12 @@ EndedBy = Literal[
 ]
 """Why a worker ended without finishing; `Ended.detail` says more:
 
+broken-tool       a tool said that no call of it can succeed any more; its name
 denied            calls were denied in a row; the last tool's name
 stuck             the same call failed, or gave the same, in a row; the tool's name
-truncated         the output cap cut a round: nothing that it called for was run; the cap
-refused           the model would not go on; the provider's word
-context-exceeded  the prompt has outgrown the model's window
+truncated         the output cap cut a round: nothing that it called for was run; "max_tokens"
+refused           the model would not go on; "refusal"
+context-exceeded  the prompt has outgrown the model's window; by how much, where that is known
 empty             the model stopped and said nothing, or nothing but reasoning
 malformed         tool calls could not be read in a row; the tool's name
 rounds            the bound on rounds; the bound
@@ -84,7 +86,7 @@ class Ended:
 
     reason: EndedBy
     detail: str
-    error: ModelError | Halted | None
+    error: ModelError | Halted | ToolBroken | None
     """What was raised, where the end was an error."""
     text: str
     """The last that the model said, as evidence; "" where it said nothing."""

@@ -129,6 +129,10 @@ class Worker:
             check_tools(self.tools)
         if self.max_tokens < 1:
             raise ValidationError(f"max_tokens={self.max_tokens!r} leaves no room for an answer")
+        for name in ("policy", "ask", "on_text"):
+            value: object = getattr(self, name)
+            if value is not None and not callable(value):
+                raise ValidationError(f"{name}={value!r}"[:200], hint="give a function")
 
 
 def check_tools(tools: Sequence[Tool]) -> None:

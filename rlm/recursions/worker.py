@@ -20,6 +20,7 @@ from rlm.recursions.spec import Spec
 __all__ = ["blocked_of", "run_worker"]
 
 _BLOCKERS: Final[dict[EndedBy, Blocker]] = {
+    "broken-tool": "broken-tool",
     "denied": "governance-deny",
     "stuck": "stuck-tool",
     "truncated": "truncated",
