@@ -1,8 +1,17 @@
-"""What decides the shape of a run; pure, and below `rlm` alone.
+"""What decides the shape of a run: which parts a task has, and in which order they are done.
 
 Layout:
 
 - `routes`: from the shape of a question to the way it is answered, with the completeness guard
+- `shapes`: what kind of question it is: asked of each record, of everything, after one thing
+- `complexity` `vocabulary` `marks`: how large a task looks, from its text alone
+- `lookups`: what a question can be looked up by
+- `families`: who decides how a task is taken apart: its worker, a number, or a corpus' size
+- `plan`: steps that may wait for each other, acyclic by construction
+- `rules`: plans without a model: slices of a corpus, the parts that a task is written in
+- `steps` `prompts` `plan_text` `plan_cache`: plans by a model, checked in code
+- `running`: carrying out a plan
+- `tree` `tree_dot`: what became of a task, node by node
 
 Internal: the documented import is `rlm`.
 """

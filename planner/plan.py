@@ -1,0 +1,170 @@
+"""A plan: steps that may wait for each other, checked once, when it is made. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, cast
+
+from executors.errors import Fault, RlmError, ValidationError
+from executors.order import Circle, order_of
+
+__all__ = ["Plan", "PlanError", "PlanFault", "PlannerFault", "Step"]
+
+PlanFault = Literal[
+    "unparsable",
+    "empty",
+    "duplicate-ids",
+    "unknown-dependency",
+    "cycle",
+    "too-many",
+    "wrong-count",
+    "truncated",
+    "refused",
+]
+"""What can be wrong with a plan. The last three are faults of planners alone."""
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One piece of work.
+
+    Raises:
+        ValidationError: an id or an action that is no text, or blank.
+    """
+
+    id: str
+    action: str
+    """What to do, in words: the task of the worker that does it."""
+    depends_on: tuple[str, ...] = ()
+    """Ids of the steps that have to be done first."""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "action"):
+            value: object = getattr(self, name)
+            if not isinstance(value, str) or not value.strip():
+                raise ValidationError(
+                    f"{name}={value!r} of a step is no text"[:200],
+                    hint="a step has an id and an action, both not blank",
+                )
+        given: object = self.depends_on
+        if not isinstance(given, tuple | list) or not all(
+            map(_is_text, cast("list[object]", given))
+        ):
+            raise ValidationError(
+                f"depends_on={given!r} of the step {self.id!r} is no list of ids"[:200],
+                hint="give a tuple of ids: depends_on=('s1',)",
+            )
+        object.__setattr__(self, "depends_on", tuple(cast("list[str]", given)))
+
+
+class PlanError(RlmError):
+    """A plan that cannot be carried out.
+
+    Args:
+        what: the fault, with the ids that it concerns.
+        kind: which fault it is.
+        steps: the steps as far as they could be read.
+    """
+
+    code = "plan"
+    fault: ClassVar[Fault] = "yours"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        kind: PlanFault,
+        steps: Sequence[Step] = (),
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.kind: PlanFault = kind
+        self.steps = tuple(steps)
+
+
+class PlannerFault(PlanError):
+    """A model wrote a plan that cannot be carried out, or none."""
+
+    code = "planner"
+    fault: ClassVar[Fault] = "world"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Steps with unique ids, known dependencies and no circle: acyclic by construction.
+
+    Raises:
+        PlanError: there is no step, or an id stands twice, or a step waits for one that is not
+            there, or steps wait for each other; the message names them.
+    """
+
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(self.steps))
+        if not self.steps:
+            raise PlanError("the plan has no steps", kind="empty", hint="give at least one")
+        self._check_ids()
+        self._check_dependencies()
+        ids = [step.id for step in self.steps]
+        found = order_of(ids, {step.id: step.depends_on for step in self.steps})
+        if isinstance(found, Circle):
+            raise PlanError(
+                f"steps of the plan wait for each other: {_shown(found)}",
+                kind="cycle",
+                steps=self.steps,
+                hint="take one of these dependencies out",
+            )
+
+    def _check_ids(self) -> None:
+        counts = Counter(step.id for step in self.steps)
+        if len(counts) == len(self.steps):
+            return
+        twice = [id_ for id_, count in counts.items() if count > 1]
+        raise PlanError(
+            f"{len(twice)} id(s) stand for several steps of the plan: {_listed(twice)}",
+            kind="duplicate-ids",
+            steps=self.steps,
+            hint="give each step an id of its own",
+        )
+
+    def _check_dependencies(self) -> None:
+        known = {step.id for step in self.steps}
+        for step in self.steps:
+            for needed in step.depends_on:
+                if needed not in known:
+                    raise PlanError(
+                        f"the step {step.id!r} waits for {needed!r}, which the plan does not have",
+                        kind="unknown-dependency",
+                        steps=self.steps,
+                        hint=f"the plan has {_listed([s.id for s in self.steps])}",
+                    )
+
+    @property
+    def independent(self) -> bool:
+        """No step waits for another."""
+        return not any(step.depends_on for step in self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(repr(id_[:80]) for id_ in ids[:_SHOWN]) + more
+
+
+def _shown(circle: Circle) -> str:
+    if len(circle.ids) <= _SHOWN:
+        return str(circle)
+    ids = [*circle.ids[: _SHOWN - 1], "…", circle.ids[-1], circle.ids[0]]
+    return f"{' -> '.join(ids)} ({len(circle.ids)} steps)"

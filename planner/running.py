@@ -1,0 +1,309 @@
+"""Carrying out a plan: each step as soon as what it waits for is done, failures as values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from math import inf
+from typing import Generic, Literal, TypeVar, assert_never, cast
+
+from executors.clock import Clock, SystemClock
+from executors.coroutines import is_async
+from executors.engine.dag import DagResult, Skipped, run_dag
+from executors.engine.local import Done, Failed
+from executors.engine.stop import Stop
+from executors.errors import Halted, InternalError, RlmError, ValidationError
+from executors.makers import maker
+from executors.threads import to_its_end
+from planner.plan import Plan, Step
+
+__all__ = [
+    "StepDone",
+    "StepFailed",
+    "StepResult",
+    "StepRetry",
+    "StepSkipped",
+    "StepState",
+    "is_passing",
+    "run_plan",
+]
+
+R = TypeVar("R")
+
+StepState = Literal["running", "done", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone(Generic[R]):
+    """A step whose work returned, whatever it returned."""
+
+    step: Step
+    value: R
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFailed:
+    """A step whose work raised, after all its tries."""
+
+    step: Step
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSkipped:
+    """A step that was not begun, since a step that it waits for failed or was skipped."""
+
+    step: Step
+    dependency: str
+    """Id of the step that it waits for itself."""
+    cause: str
+    """Id of the step that failed in the first place."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return f"dependency {self.dependency!r} failed"
+
+
+StepResult = StepDone[R] | StepFailed | StepSkipped
+_step_done = maker(StepDone)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether an error may be gone on the next try: a time-out, a lost connection, or said so."""
+    if isinstance(error, RlmError):
+        return error.retryable
+    return isinstance(error, TimeoutError | ConnectionError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRetry:
+    """How often a whole step is tried; model calls have their own retries beneath.
+
+    Raises:
+        ValidationError: fewer tries than one, or a wait that is negative or endless.
+    """
+
+    attempts: int = 2
+    """Tries in all, the first included."""
+    wait: float = 0.0
+    """Seconds before the second try; doubled before each further one."""
+    when: Callable[[Exception], bool] = is_passing
+    """Which errors are worth a try more. Halts and cancellation never are."""
+
+    def __post_init__(self) -> None:
+        if not _is_count(self.attempts):
+            raise ValidationError(f"attempts={self.attempts!r}", hint="give 1 or more tries")
+        if not 0 <= self.wait < inf:
+            raise ValidationError(f"wait={self.wait!r}", hint="give seconds, from 0 on")
+
+
+Execute = Callable[[Step], Awaitable[R] | R]
+OnWaveStart = Callable[[int, tuple[Step, ...]], Awaitable[None] | None]
+OnStepStart = Callable[[Step], Awaitable[None] | None]
+OnStepDone = Callable[[Step, R], Awaitable[None] | None]
+OnStepFail = Callable[[Step, Exception], Awaitable[None] | None]
+OnState = Callable[[Step, StepState], None]
+
+
+async def run_plan(
+    steps: Plan | Sequence[Step],
+    execute: Execute[R],
+    *,
+    concurrency: int | None = None,
+    on_wave_start: OnWaveStart | None = None,
+    on_step_start: OnStepStart | None = None,
+    on_step_done: OnStepDone[R] | None = None,
+    on_step_fail: OnStepFail | None = None,
+    on_state: OnState | None = None,
+    settle: Callable[[StepResult[R]], None] | None = None,
+    retry: StepRetry | None = None,
+    stop: Stop | None = None,
+    clock: Clock | None = None,
+) -> list[StepResult[R]]:
+    """Do the steps of a plan and return what came of each, in the order of the plan.
+
+    A step starts as soon as all it waits for is done and a place is free. A wave, the steps with
+    equally long ways from the start, is something to look at and no barrier.
+
+    Hooks run on the loop's thread and must not block it; async ones are waited for. A hook of a
+    step is part of that step: where it raises, the step has failed. What `on_wave_start` raises
+    ends it all.
+
+    Args:
+        steps: a plan, or steps that make one.
+        execute: does one step; a plain function runs in a worker thread.
+        concurrency: steps at once; None is a thousand.
+        on_wave_start: called with the number of a wave, from 1, and its steps, before any starts.
+        on_step_start: called before each step that is begun.
+        on_step_done: called with a step and its value.
+        on_step_fail: called with a step and its error, after its last try; not for skipped steps.
+        on_state: called with each state that a step comes into.
+        settle: called with each result as soon as it is there: what a halt leaves behind.
+        retry: for steps as a whole; None tries each once.
+        stop: heeded while this runs.
+        clock: where waits between tries are slept.
+
+    Raises:
+        PlanError: the steps make no plan.
+        ValidationError: `execute` cannot be called, or `concurrency` lets nothing through.
+        Halted: a bound said stop; what was begun has ended, and `settle` was told of it.
+
+    Example:
+        >>> import anyio
+        >>> steps = [Step(id="a", action="cut"), Step(id="b", action="glue", depends_on=("a",))]
+        >>> async def do(step: Step) -> str:
+        ...     return step.action.upper()
+        >>> [result.value for result in anyio.run(run_plan, steps, do)]
+        ['CUT', 'GLUE']
+    """
+    plan = _plan_of(steps)
+    if not callable(execute):
+        raise ValidationError(
+            f"execute={execute!r} cannot be called"[:200], hint="give a function of a step"
+        )
+    if concurrency is not None and not _is_count(concurrency):
+        raise ValidationError(f"concurrency={concurrency!r}", hint="give 1 or more, or None")
+    named = {step.id: step for step in plan.steps}
+    hooks = _Hooks(
+        start=on_step_start,
+        done=on_step_done,
+        fail=on_step_fail,
+        state=on_state,
+        settle=settle,
+    )
+    runner = _Runner(named, execute, hooks, retry or StepRetry(attempts=1), clock or SystemClock())
+    await run_dag(
+        named,
+        {step.id: step.depends_on for step in plan.steps if step.depends_on},
+        runner.work,
+        cap=concurrency,
+        settle=runner.settle,
+        on_wave=None if on_wave_start is None else partial(_wave, named, on_wave_start),
+        stop=stop,
+    )
+    return [runner.results[id_] for id_ in named]
+
+
+def _plan_of(steps: object) -> Plan:
+    if isinstance(steps, Plan):
+        return steps
+    if not isinstance(steps, list | tuple):
+        raise ValidationError(
+            f"steps={steps!r} is no list of steps"[:200], hint="give a Plan, or a list of Step"
+        )
+    given = cast("Sequence[object]", steps)
+    for step in given:
+        if not isinstance(step, Step):
+            raise ValidationError(f"{step!r} is no Step"[:200])
+    return Plan(steps=tuple(cast("Sequence[Step]", given)))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+async def _wave(
+    named: dict[str, Step], tell: OnWaveStart, number: int, ids: tuple[str, ...]
+) -> None:
+    await _awaited(tell(number, tuple(named[id_] for id_ in ids)))
+
+
+async def _awaited(told: Awaitable[None] | None) -> None:
+    if told is not None:
+        await told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hooks(Generic[R]):
+    """What the caller wants to be told."""
+
+    start: OnStepStart | None
+    done: OnStepDone[R] | None
+    fail: OnStepFail | None
+    state: OnState | None
+    settle: Callable[[StepResult[R]], None] | None
+
+
+class _Runner(Generic[R]):
+    """What happens to each step, and what came of it."""
+
+    def __init__(
+        self,
+        named: dict[str, Step],
+        execute: Execute[R],
+        hooks: _Hooks[R],
+        retry: StepRetry,
+        clock: Clock,
+    ) -> None:
+        self._named = named
+        self._execute = execute if is_async(execute) else partial(_in_thread, execute)
+        self._hooks = hooks
+        self._retry = retry
+        self._clock = clock
+        self.results: dict[str, StepResult[R]] = {}
+
+    async def work(self, id_: str) -> R:
+        """Do one step."""
+        step = self._named[id_]
+        if self._hooks.state is not None:
+            self._hooks.state(step, "running")
+        if self._hooks.start is not None:
+            await _awaited(self._hooks.start(step))
+        try:
+            value = await self._tries(step)
+        except Halted:
+            raise
+        except Exception as error:
+            if self._hooks.fail is not None:
+                await _awaited(self._hooks.fail(step, error))
+            raise
+        if self._hooks.done is not None:
+            await _awaited(self._hooks.done(step, value))
+        return value
+
+    async def _tries(self, step: Step) -> R:
+        retry, wait = self._retry, self._retry.wait
+        for attempt in count(1):
+            try:
+                return await cast("Awaitable[R]", self._execute(step))
+            except Halted:
+                raise
+            except Exception as error:
+                if attempt < retry.attempts and retry.when(error):
+                    await self._clock.sleep(wait)
+                    wait *= 2
+                    continue
+                raise
+        raise InternalError("counting has ended")
+
+    def settle(self, result: DagResult[R]) -> None:
+        """Keep a result, and tell of it."""
+        kept, state = self._kept(result)
+        self.results[kept.step.id] = kept
+        if self._hooks.state is not None:
+            self._hooks.state(kept.step, state)
+        if self._hooks.settle is not None:
+            self._hooks.settle(kept)
+
+    def _kept(self, result: DagResult[R]) -> tuple[StepResult[R], StepState]:
+        match result:
+            case Done(item=id_, value=value):
+                return _step_done(step=self._named[id_], value=value), "done"
+            case Failed(item=id_, error=error):
+                return StepFailed(step=self._named[id_], error=error), "failed"
+            case Skipped(item=id_, dependency=dependency, cause=cause):
+                step = self._named[id_]
+                return StepSkipped(step=step, dependency=dependency, cause=cause), "skipped"
+            case _:
+                assert_never(result)
+
+
+async def _in_thread(execute: Execute[R], step: Step) -> R:
+    made = await to_its_end(partial(execute, step))
+    if inspect.isawaitable(made):  # a plain function that hands out what is to be awaited
+        return await cast("Awaitable[R]", made)
+    return made

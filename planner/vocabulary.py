@@ -1,0 +1,170 @@
+"""Words that say how large a task is, and which tasks must be checked whatever they cost. Pure.
+
+English in full, since the scores are fitted to it; of a few other languages the words of danger,
+which must not be missed, and the verbs that a large task begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = [
+    "ANALYSIS",
+    "COMPLEX",
+    "CONSTRAINTS",
+    "CRITICAL_ACTIONS",
+    "CRITICAL_CONTEXT",
+    "DANGERS",
+    "DESIGN_QUESTION",
+    "DOMAINS",
+    "ENGLISH",
+    "FEATURES",
+    "FEATURE_PATTERN",
+    "INTEGRATION",
+    "LARGE_ELSEWHERE",
+    "LOOKUP",
+    "MEDIUM",
+    "MONEY",
+    "MONEY_ACTIONS",
+    "ONE_THING",
+    "SCOPE",
+    "SEQUENCE",
+    "SIMPLE",
+    "SPEED",
+    "TRIVIAL",
+]
+
+
+def _words(*words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words)})\b")
+
+
+def _stems(*stems: str) -> re.Pattern[str]:
+    """Return a pattern for words in all their endings, in scripts with and without blanks."""
+    spaced = [stem for stem in stems if stem.isascii() or ord(max(stem)) < 0x0590]
+    joined = [stem for stem in stems if stem not in spaced]
+    return re.compile(rf"\b(?:{'|'.join(spaced)})\w{{0,20}}|{'|'.join(joined)}")
+
+
+# ---------------------------------------------------------------- size
+
+COMPLEX: Final = _words(
+    *("implement", "design", "architect", "refactor", "integrate", "migrate", "build", "create"),
+    *("develop", "construct", "engineer", "establish", "transform", "overhaul", "rewrite"),
+    *("restructure", "optimi[sz]e"),
+)
+ANALYSIS: Final = _words(
+    *("analy[sz]e", "investigate", "compare", "evaluate", "assess", "review", "audit", "examine"),
+    *("research", "diagnose", "profile", "benchmark", "inspect", "study"),
+)
+MEDIUM: Final = _words(
+    *(
+        "add",
+        "update",
+        "fix",
+        "modify",
+        "change",
+        "write",
+        "convert",
+        "extend",
+        "improve",
+        "remove",
+    ),
+    *("rename", "replace", "move", "extract", "configure", "test", "debug", "handle", "validate"),
+    "generate",
+)
+SIMPLE: Final = _words(
+    *("show", "list", "get", "read", "print", "display", "find", "check", "open", "view", "run"),
+    *("tell", "count", "look", "see", "name", "give", "fetch", "search", "locate", "explain"),
+    "describe",
+)
+SCOPE: Final = _words(
+    *("entire", "whole", "system", "platform", "architecture", "codebase", "infrastructure"),
+    *("end-to-end", "full-stack", "across", "multiple", "several", "comprehensive", "distributed"),
+)
+DOMAINS: Final = _words(
+    *("auth", "authentication", "authorization", "oauth", "database", "api", "frontend", "backend"),
+    *("cache", "caching", "queue", "deployment", "ci", "monitoring", "logging", "security"),
+    *("payments?", "billing", "search", "storage"),
+)
+FEATURES: Final = _words(
+    *("dashboard", "flow", "pipeline", "service", "module", "component", "endpoint", "page"),
+    *("form", "interface", "workflow", "feature", "parser", "scheduler", "engine", "client"),
+    *("server", "library", "tool", "report", "integration", "notification", "registration"),
+)
+FEATURE_PATTERN: Final = re.compile(
+    r"\bwith\s+(?:\w+\s+){0,3}(?:support|validation|tests?|retries|error handling|permissions)\b"
+)
+INTEGRATION: Final = re.compile(r"\bintegrate\b[^\n.]{0,200}?\bwith\b")
+SPEED: Final = re.compile(
+    r"\b(?:improve|optimi[sz]e)\s+(?:\w+\s+){0,3}?(?:performance|speed|efficiency)\b"
+)
+ONE_THING: Final = re.compile(r"\b(?:this|the)\s+(?:function|method|query|loop)\b")
+SEQUENCE: Final = re.compile(
+    r"\band then\b|\bafter that\b|\bafterwards\b|\bfinally\b|\bfirst(?:ly)?\b|\bsecond(?:ly)?\b"
+    r"|\bthird(?:ly)?\b|\bnext,|\bstep \d|\bfollowed by\b"
+)
+CONSTRAINTS: Final = _words(
+    "must", "should", "ensure", "without", "at least", "at most", "no more than", "within",
+    "require[sd]?", "backwards? compatible", "backward-compatible", "while keeping",
+)  # fmt: skip
+DESIGN_QUESTION: Final = re.compile(
+    r"\bhow (?:should|would|could|do|can) (?:we|i|you|one)\b[^\n?]{0,200}"
+    r"\b(?:design|structure|architect|scale|organi[sz]e|approach)\b"
+)
+LOOKUP: Final = re.compile(r"\s*(?:what is|what's|where is|where's|which|who|is there|are there)\b")
+TRIVIAL: Final = re.compile(
+    r"\b(?:typos?|comments?|console\.log|print statements?|version|whitespace|indentation|imports?"
+    r"|spelling|docstrings?|log lines?)\b|\bwrite a function (?:that|which|to)\b"
+)
+
+# The commonest words of running English: without any of them the lists above know nothing.
+ENGLISH: Final = _words(
+    *("the", "a", "an", "of", "to", "in", "and", "is", "are", "for", "with", "this", "that", "on"),
+    *("what", "where", "which", "who", "how", "why", "when", "does", "do", "all", "from", "by"),
+)
+LARGE_ELSEWHERE: Final = _stems(
+    *("entwirf", "entwerf", "entwickl", "implementier", "refaktor", "migrier", "überarbeit"),
+    *("integrier", "erstell", "baue ", "plane ", "restrukturier", "umbau"),
+    *("conçois", "concev", "développ", "implément", "refactoris", "migrez", "intègr", "restructur"),
+    *("diseñ", "desarroll", "implementa", "refactoriz", "migra ", "integra ", "construy", "crea "),
+    *("progett", "svilupp", "desenvolv", "projet", "ontwerp", "ontwikkel", "bouw "),
+    *("zaprojekt", "zaimplement", "разработ", "спроектир", "реализ", "внедр", "перепиш"),
+    *(
+        "设计",
+        "開発",
+        "开发",
+        "实现",
+        "實現",
+        "重构",
+        "迁移",
+        "构建",
+        "集成",
+        "設計",
+        "実装",
+        "構築",
+    ),
+    *("설계", "구현", "개발", "구축"),
+)
+
+# ---------------------------------------------------------------- danger
+
+DANGERS: Final = re.compile(
+    r"\b(?:emergenc(?:y|ies)|outages?|breach(?:es)?|vulnerabilit(?:y|ies)|exploits?|corruption"
+    r"|data loss|incidents?|penetration|gdpr|hipaa|pci|compliance|regulations?"
+    r"|notf[aä]ll\w*|ausfall|ausfälle\w*|datenleck\w*|datenpanne\w*|sicherheitsl(?:ü|ue)cken?"
+    r"|sicherheitsvorf[aä]ll\w*|datenverlust\w*|dsgvo|regulierung\w*"
+    r"|panne|fuite de données|faille|vulnérabilité\w*|urgence|rgpd|conformité"
+    r"|brecha|vulnerabilidad\w*|emergencia|incidente|interrupción|cumplimiento"
+    r"|violazione|vulnerabilità|emergenza|vulnerabilidade|conformidade|storing|datalek|avg"
+    r"|утечк\w*|уязвимост\w*|авари\w*|инцидент\w*)\b"
+    r"|漏洞|泄露|洩露|事故|故障|紧急|緊急|合规|脆弱性|漏えい|漏洩|障害|취약점|유출|장애"
+)
+CRITICAL_CONTEXT: Final = _words("security", "production", "authentication", "authorization")
+CRITICAL_ACTIONS: Final = _words(
+    *("fix", "patch", "investigate", "secure", "protect", "mitigate", "prevent", "respond"),
+    "handle",
+)
+MONEY: Final = _words("payments?", "transactions?", "billing", "financial")
+MONEY_ACTIONS: Final = _words("encrypt", "secure", "protect", "audit")
