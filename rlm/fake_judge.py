@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Literal, assert_never, cast
+from typing import Final, Literal, assert_never
 
 import orjson
 
 from corpus.prompts import read_items
 from executors.errors import ServerFault, ValidationError
 from executors.makers import maker
-from executors.messages import Message, ModelReply, ModelRequest, StopReason
+from executors.messages import ModelReply, ModelRequest, StopReason
 from executors.models.fakes.acts import Act, Completion, Received, Reply
 from executors.models.fakes.scripted import Turn
 from executors.usage import Usage
@@ -85,19 +85,13 @@ def judge_server(decide: Decide, faults: Faults | None = None) -> Callable[[Rece
         fault = faults(received.index) if faults else None
         if fault == "fail":
             return Reply(status=500, body=b'{"error":{"message":"failed, as told"}}')
-        text, stop = _reply(_request_of(received), decide, fault)
+        text, stop = _reply(received.request, decide, fault)
         refused = stop == "refusal"
         return Completion(
             text=None if refused else text, refusal=text if refused else None, finish=finish[stop]
         )
 
     return answer
-
-
-def _request_of(received: Received) -> ModelRequest:
-    shown = cast(list[dict[str, Any]], received.json["messages"])
-    messages = tuple(Message(role=m["role"], content=m["content"]) for m in shown)
-    return ModelRequest(messages=messages, max_tokens=1)
 
 
 def _reply(request: ModelRequest, decide: Decide, fault: Fault | None) -> tuple[str, StopReason]:

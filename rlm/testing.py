@@ -16,8 +16,8 @@ from executors.models.fakes.acts import (
     Act,
     Close,
     Completion,
+    FakeCall,
     Hold,
-    Received,
     Reply,
     Reset,
     Steps,
@@ -33,6 +33,7 @@ from executors.models.fakes.acts import (
     sse,
 )
 from executors.models.fakes.limited import Limited, LimitKind
+from executors.models.fakes.received import Received
 from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted, calls_reply
 from executors.models.fakes.server import FakeServer, Script
 from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
@@ -42,6 +43,7 @@ __all__ = [
     "Close",
     "Completion",
     "Decide",
+    "FakeCall",
     "FakeServer",
     "Fault",
     "Faults",

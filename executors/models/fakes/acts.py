@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Literal
 
 import orjson
 
-from executors.messages import Message, ModelRequest, ResponseSchema
+from executors.messages import ToolCall
+from executors.models.fakes.received import Received
 from executors.tokens import estimate, estimate_request
 
 __all__ = [
     "Act",
     "Close",
     "Completion",
+    "FakeCall",
     "Hold",
     "Received",
     "Reply",
@@ -41,33 +42,6 @@ __all__ = [
 DONE = b"data: [DONE]\n\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Received:
-    """A request as it arrived. `index` counts requests from 0."""
-
-    index: int
-    method: str
-    path: str
-    head: bytes
-    body: bytes
-
-    @cached_property
-    def headers(self) -> Mapping[str, str]:
-        """Header fields by lower-case name."""
-        lines = self.head.decode("latin-1").split("\r\n")[1:]
-        pairs = (line.partition(":") for line in lines)
-        return {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-    @cached_property
-    def json(self) -> Mapping[str, object]:
-        """The body as a JSON object; an empty one when it is none."""
-        try:
-            value: object = orjson.loads(self.body)
-        except orjson.JSONDecodeError:
-            return {}
-        return cast(dict[str, object], value) if isinstance(value, dict) else {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A whole HTTP response, after a pause in seconds."""
@@ -78,12 +52,25 @@ class Reply:
     after: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class FakeCall:
+    """A tool call as a server words it, well or badly."""
+
+    name: str | None
+    arguments: object = ""
+    """JSON as text, or anything else as it is to stand there; None leaves it out."""
+    id: str | None = None
+    """None leaves it out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """A chat completion: JSON, or a stream of deltas where the request asks for one."""
 
     text: str | None = "ok"
-    finish: str | None = "stop"
+    calls: Sequence[FakeCall | ToolCall] = ()
+    finish: str | None = "fitting"
+    """ "fitting" is "tool_calls" where there are calls, else "stop"."""
     usage: Mapping[str, object] | Literal["counted"] | None = "counted"
     """ "counted" is what `executors.tokens.estimate` makes of both sides; None sends no usage."""
     model: str = "fake"
@@ -251,7 +238,8 @@ def _completion(act: Completion, received: Received) -> Steps:
 def _usage(act: Completion, received: Received) -> Mapping[str, object] | None:
     if act.usage != "counted":
         return act.usage
-    prompt, output = _prompt_tokens(received), max(1, estimate(act.text or ""))
+    written = sum(estimate(f"{call.name}{call.arguments}") for call in act.calls)
+    prompt, output = _prompt_tokens(received), max(1, estimate(act.text or "") + written)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": output,
@@ -261,16 +249,27 @@ def _usage(act: Completion, received: Received) -> Mapping[str, object] | None:
 
 def _prompt_tokens(received: Received) -> int:
     """Count a prompt as the estimate of its caller counts it, message by message."""
-    body = cast("dict[str, Any]", received.json)
     try:
-        messages = tuple(
-            Message(role=m["role"], content=m["content"]) for m in body.get("messages", ())
-        )
-        held_to = body.get("response_format", {}).get("json_schema")
-        schema = held_to and ResponseSchema(name=held_to["name"], schema=held_to["schema"])
-        return estimate_request(ModelRequest(messages=messages, max_tokens=1, schema=schema))
+        return estimate_request(received.request)
     except (AttributeError, KeyError, TypeError):  # another kind of request, or none at all
         return len(received.body) // 3 + 1
+
+
+def _finish(act: Completion) -> str | None:
+    if act.finish == "fitting":
+        return "tool_calls" if act.calls else "stop"
+    return act.finish
+
+
+def _called(call: FakeCall | ToolCall) -> dict[str, object]:
+    function = {"name": call.name, "arguments": call.arguments}
+    entry: dict[str, object] = {
+        "type": "function",
+        "function": {name: value for name, value in function.items() if value is not None},
+    }
+    if call.id is not None:
+        entry["id"] = call.id
+    return entry
 
 
 def _document(act: Completion, received: Received) -> Mapping[str, object]:
@@ -279,7 +278,9 @@ def _document(act: Completion, received: Received) -> Mapping[str, object]:
         message["reasoning_content"] = act.reasoning
     if act.refusal is not None:
         message["refusal"] = act.refusal
-    choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": act.finish}
+    if act.calls:
+        message["tool_calls"] = [_called(call) for call in act.calls]
+    choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": _finish(act)}
     if act.logprobs is not None:
         choice["logprobs"] = {"content": act.logprobs}
     document: dict[str, object] = {
@@ -303,8 +304,10 @@ def _deltas(act: Completion, received: Received) -> bytes:
     if act.refusal is not None:
         deltas.append({"refusal": act.refusal})
     deltas += [{"content": part} for part in (text[:middle], text[middle:]) if part]
+    for index, call in enumerate(act.calls):
+        deltas += [{"tool_calls": [{"index": index, **part}]} for part in _pieces(call)]
     events = [_chunk(act, {"delta": delta}) for delta in deltas]
-    last: dict[str, object] = {"delta": {}, "finish_reason": act.finish}
+    last: dict[str, object] = {"delta": {}, "finish_reason": _finish(act)}
     if act.logprobs is not None:
         last["logprobs"] = {"content": act.logprobs}
     events.append(_chunk(act, last))
@@ -312,6 +315,17 @@ def _deltas(act: Completion, received: Received) -> bytes:
     if usage is not None:
         events.append({"model": act.model, "choices": [], "usage": usage})
     return sse(*events) + DONE
+
+
+def _pieces(call: FakeCall | ToolCall) -> list[dict[str, object]]:
+    """Return a call as deltas: its name first, then its arguments in two pieces."""
+    if not isinstance(call.arguments, str):
+        return [_called(call)]
+    head = _called(FakeCall(call.name, "", call.id))
+    middle = (len(call.arguments) + 1) // 2
+    parts = [part for part in (call.arguments[:middle], call.arguments[middle:]) if part]
+    rest: list[dict[str, object]] = [{"function": {"arguments": part}} for part in parts]
+    return [head, *rest]
 
 
 def _chunk(act: Completion, choice: Mapping[str, object]) -> Mapping[str, object]:
