@@ -5,7 +5,7 @@ Layout:
 - `routes`: from the shape of a question to the way it is answered, with the completeness guard
 - `shapes`: what kind of question it is: asked of each record, of everything, after one thing
 - `complexity` `vocabulary` `marks`: how large a task looks, from its text alone
-- `lookups`: what a question can be looked up by
+- `lookups`: what a task names that code can look for: quoted terms and ids
 - `families`: who decides how a task is taken apart: its worker, a number, or a corpus' size
 - `plan`: steps that may wait for each other, acyclic by construction
 - `rules`: plans without a model: slices of a corpus, the parts that a task is written in

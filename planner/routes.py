@@ -10,9 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from corpus.questions import Question
 from executors.errors import ValidationError
+from planner.lookups import terms_of
+from planner.shapes import asks_one_thing, clauses_of, compiles_to_count, says_contains
 
-__all__ = ["Retrieval", "Route", "implies_completeness", "route"]
+__all__ = ["Retrieval", "Route", "implies_completeness", "route", "route_by_rules"]
 
 Retrieval = Literal["scan", "search", "exact", "tools", "read"]
 """How a node reads its corpus: every record judged and counted by code; the best hits of a search; a
@@ -42,14 +45,15 @@ class Route:
     upgraded: bool
     """A search was asked for and a scan is done."""
     reason: str
+    terms: tuple[str, ...] = ()
+    """Exact terms of the question, where they decided."""
 
 
 def implies_completeness(text: object) -> bool:
     """Return whether a text asks for all records or for a quantity; False for what is no text.
 
     Linear in the length of the text. Knows English and the commonest words of a few other
-    languages; a question that compiles to a count needs no guess and passes `counts=True` to
-    `route` instead.
+    languages; `compiles_to_count` sees questions that need everything without such a word.
     """
     if not isinstance(text, str):
         return False
@@ -62,16 +66,16 @@ def route(
     has_corpus: bool,
     retrieval: str | None = None,
     contract: str | None = None,
-    counts: bool = False,
+    counts: bool | None = None,
 ) -> Route:
-    """Choose how a corpus is read.
+    """Choose how a corpus is read, as asked for; the guard may only turn a search into a scan.
 
     Args:
         task: the question.
         has_corpus: whether there is one.
         retrieval: what was asked for; None lets the rules decide.
         contract: the definition of done; it too can ask for completeness.
-        counts: the question compiles to a count.
+        counts: whether the question compiles to a count; None lets `compiles_to_count` say.
 
     Raises:
         ValidationError: `retrieval` is none of the choices.
@@ -80,7 +84,8 @@ def route(
         raise ValidationError(
             f"retrieval={retrieval!r}", hint=f"choose one of {', '.join(get_args(Retrieval))}"
         )
-    complete = counts or implies_completeness(task) or implies_completeness(contract)
+    asked = compiles_to_count(task) if counts is None else counts
+    complete = asked or implies_completeness(task) or implies_completeness(contract)
     match retrieval:
         case None if has_corpus:
             return Route(retrieval="scan", upgraded=False, reason="a corpus is scanned by default")
@@ -96,3 +101,62 @@ def route(
             return Route(retrieval=retrieval, upgraded=False, reason="as asked")
         case _:
             raise ValidationError(f"retrieval={retrieval!r}")
+
+
+def route_by_rules(
+    task: str | Question, *, contract: str | None = None, tools: bool = True
+) -> Route:
+    """Choose how a corpus is read from the words of a task alone, without a model.
+
+    For tasks that nobody gave a route, where no model is fit to choose one. In doubt it scans.
+
+    Args:
+        contract: the definition of done; it too can ask for completeness.
+        tools: whether the worker can call tools, so that one task may go several ways.
+
+    Example:
+        >>> route_by_rules("Who signed the lease?").retrieval
+        'search'
+    """
+    if not isinstance(task, str):
+        return _route("scan", "a typed question is asked of each record")
+    if tools and _is_mixed(task):
+        return _route("tools", "one part asks for all records, another one for a single thing")
+    complete = implies_completeness(task) or implies_completeness(contract)
+    if terms := _exact_terms(task, complete=complete):
+        shown = ", ".join(map(repr, terms))
+        return _route("exact", f"the task names exact terms, which code finds: {shown}", terms)
+    if complete:
+        return _route("scan", "the question needs every record")
+    if compiles_to_count(task):
+        return _route("scan", "the question is yes or no, or one of some, for each record")
+    if asks_one_thing(task):
+        return _route("search", "the task asks for one thing, and its words say where to look")
+    return _route("scan", "nothing in the task says that some records are enough")
+
+
+def _route(retrieval: Retrieval, reason: str, terms: tuple[str, ...] = ()) -> Route:
+    return Route(retrieval=retrieval, upgraded=False, reason=reason, terms=terms)
+
+
+def _exact_terms(task: str, *, complete: bool) -> tuple[str, ...]:
+    """Return the terms by which code alone can answer or find, where it can.
+
+    To count what is "about" a term takes a judge; to count what mentions it does not. A needle is
+    where its id is.
+    """
+    found = terms_of(task)
+    if says_contains(task):
+        return found.exact
+    return () if complete else found.ids
+
+
+def _is_mixed(task: str) -> bool:
+    """Whether one clause needs every record and another one asks for a single thing."""
+    clauses = clauses_of(task)
+    complete = [implies_completeness(clause) for clause in clauses]
+    needles = [
+        asks_one_thing(clause) and not whole
+        for clause, whole in zip(clauses, complete, strict=True)
+    ]
+    return any(complete) and any(needles)

@@ -16,7 +16,7 @@ PURE = {
             "windows",
         )
     ),
-    *(f"planner.{name}" for name in ("complexity", "plan", "routes", "tree")),
+    *(f"planner.{name}" for name in ("complexity", "plan", "routes", "shapes", "tree")),
     *(f"rlm.{name}" for name in ("lineage", "outcome", "receipts", "verdict", "verification")),
     "corpus.estimate",
 }

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from corpus.questions import YesNo
 from executors.errors import ValidationError
-from planner.routes import implies_completeness, route
+from planner.routes import implies_completeness, route, route_by_rules
 
 COMPLETE = [
     "how many reports mention an incident?",
@@ -68,6 +69,13 @@ def test_a_contract_can_ask_for_everything_too() -> None:
     assert found.upgraded
 
 
+@pytest.mark.case("R-085")
+@pytest.mark.parametrize("task", ["Is it about fire?", "这是投诉吗？", "Mood: calm, angry or sad?"])
+def test_a_question_asked_of_each_record_is_upgraded_without_a_key_word(task: str) -> None:
+    assert route(task, has_corpus=True, retrieval="search").upgraded
+    assert not route(task, has_corpus=True, retrieval="search", counts=False).upgraded
+
+
 def test_a_question_that_compiles_to_a_count_needs_no_key_word() -> None:
     assert route("Feuer?", has_corpus=True, retrieval="search", counts=True).upgraded
 
@@ -95,4 +103,68 @@ def test_an_unknown_route_is_refused_with_its_choices() -> None:
 def test_the_guard_is_linear_on_long_text() -> None:
     started = time.process_time()
     assert not implies_completeness("needle " * 100_000)
+    assert time.process_time() - started < 2
+
+
+# ---------------------------------------------------------------- by rules alone
+
+
+@pytest.mark.parametrize(
+    ("task", "way"),
+    [
+        ("Who signed the lease?", "search"),
+        ("Finde die Klausel zur Kündigung", "search"),
+        ("How many tickets are about refunds?", "scan"),
+        ("How many tickets are about 'refunds'?", "scan"),
+        ("How many tickets mention 'late fee'?", "exact"),
+        ("What happened to INV-204?", "exact"),
+        ("Who complained in 2024 about 12km of pipe?", "search"),
+        ("Who is bob@example.org?", "exact"),
+        ("Is it a complaint?", "scan"),
+        ("这是投诉吗？", "scan"),
+        ("How many are refunds? Who handled most?", "tools"),
+        ("List all suppliers, and find who signed first", "tools"),
+        ("Write about harbours", "scan"),
+        ("", "scan"),
+    ],
+)
+def test_a_route_is_chosen_by_rules_alone_and_says_why(task: str, way: str) -> None:
+    found = route_by_rules(task)
+    assert found.retrieval == way
+    assert found.reason
+    assert not found.upgraded
+
+
+def test_exact_terms_that_decided_are_named() -> None:
+    found = route_by_rules("What happened to INV-204?")
+    assert found.terms == ("INV-204",)
+    assert "'INV-204'" in found.reason
+
+
+@pytest.mark.case("R-086")
+def test_by_rules_too_a_contract_can_ask_for_everything() -> None:
+    assert route_by_rules("who signed?").retrieval == "search"
+    assert route_by_rules("who signed?", contract="cite every lease").retrieval == "scan"
+
+
+def test_a_worker_without_tools_is_never_given_any() -> None:
+    found = route_by_rules("How many are refunds? Who handled most?", tools=False)
+    assert found.retrieval == "scan"
+
+
+def test_a_typed_question_is_scanned() -> None:
+    assert route_by_rules(YesNo(text="INV-204?")).retrieval == "scan"
+
+
+@pytest.mark.parametrize("task", COMPLETE)
+def test_by_rules_no_question_for_everything_is_searched(task: str) -> None:
+    assert route_by_rules(task).retrieval in {"scan", "exact", "tools"}
+
+
+@pytest.mark.parametrize(
+    "text", ["a-1_" * 100_000, '"' * 400_000, "x1." * 130_000, "who, and " * 50_000]
+)
+def test_rules_are_linear_on_long_text(text: str) -> None:
+    started = time.process_time()
+    route_by_rules(text)
     assert time.process_time() - started < 2
