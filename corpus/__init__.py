@@ -15,8 +15,10 @@ Layout:
 - `ledger` `scan` `exact`: each record comes out exactly once, in one of six states
 - `results` `tally_file`: what came out, in memory and on disk
 - `search` `scripts`: the best hits for some words; which scripts write no spaces
+- `shelf`: a corpus within reach of tools: read once, searchable when it is searched
 - `stores`: stores of memories as sources and as searches
-- `tools`: what a worker may ask of a corpus: count by judging, search, match exactly
+- `tools` `tool_texts`: what a worker may ask of a corpus (count by judging, search, match exactly),
+  and what it reads of that
 
 Internal: the documented import is `rlm`.
 """

@@ -42,7 +42,8 @@ class HybridSearch:
 
     @property
     def records(self) -> int | None:
-        return self._searchers[0].records
+        known = [searcher.records for searcher in self._searchers]
+        return None if None in known else known[0]
 
     async def search(self, query: str, *, limit: int = 8) -> tuple[Hit, ...]:
         require_limit(limit)
@@ -74,6 +75,7 @@ async def open_search(
     directory: Path,
     *,
     encoder: Encoder | None = None,
+    fresh: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Searcher:
     """Open what searches a spool: words, and meaning too where an encoder is given.
@@ -81,14 +83,17 @@ async def open_search(
     Args:
         directory: where the derived files are kept; best the spool's own folder, so that whoever
             erases the one erases the other.
+        fresh: build them whatever stands there: no file from elsewhere is opened.
 
     Raises:
         RunDirError: the derived files cannot be written.
         ConfigError: this Python's SQLite has no full-text search.
         ModelError: the encoder failed.
     """
-    words = await TermSearch.open(spool, directory, on_progress=on_progress)
+    words = await TermSearch.open(spool, directory, fresh=fresh, on_progress=on_progress)
     if encoder is None:
         return words
-    meaning = await VectorSearch.open(spool, directory, encoder, on_progress=on_progress)
+    meaning = await VectorSearch.open(
+        spool, directory, encoder, fresh=fresh, on_progress=on_progress
+    )
     return HybridSearch([words, meaning])

@@ -32,21 +32,30 @@ _VERSION: Final = "1"
 _SLICE: Final = 2_000
 _HASH_BYTES: Final = 16 << 20  # of words that are gathered before they are written
 _CLEAN_UP_SECONDS: Final = 10.0
+# A word in a fifth of the records and in many of them says little and costs much to follow.
+_SHARE: Final = 0.2
+_MANY: Final = 2_000
 _TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
 _SCHEMA: Final = f"""
     CREATE TABLE about (key TEXT NOT NULL);
+    CREATE TABLE common (word TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="{_TOKENIZER}");
 """
 
 
 async def ensure_index(
-    spool: Spool, directory: Path, *, on_progress: Callable[[int], None] | None = None
+    spool: Spool,
+    directory: Path,
+    *,
+    fresh: bool = False,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Return the index of a spool, building it in the folder unless it stands there already.
 
     The folder is made with mode 0700. A build that fails or is cancelled leaves what was there.
 
     Args:
+        fresh: build it whatever stands there: no file from elsewhere is opened.
         on_progress: is told how many records were read so far.
 
     Raises:
@@ -55,14 +64,14 @@ async def ensure_index(
     """
     path = directory / INDEX
     key = await to_thread.run_sync(order_key, spool)
-    if await to_thread.run_sync(_stands, path, key):
+    if not fresh and await to_thread.run_sync(_stands, path, key):
         return path
     draft = path.with_name(INDEX + ".new")
     try:
         file = await to_its_end(partial(_begin, draft))
         try:
             await _fill(file, spool, on_progress)
-            await to_its_end(partial(_finish, file, key))
+            await to_its_end(partial(_finish, file, key, len(spool)))
         finally:
             file.close()
         draft.replace(path)
@@ -141,7 +150,12 @@ def _insert(file: sqlite3.Connection, spool: Spool, ordinals: Sequence[int]) -> 
         file.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
 
 
-def _finish(file: sqlite3.Connection, key: str) -> None:
+def _finish(file: sqlite3.Connection, key: str, records: int) -> None:
+    file.execute("CREATE VIRTUAL TABLE temp.seen USING fts5vocab('main', 'words', 'row')")
+    file.execute(
+        "INSERT INTO common SELECT term FROM seen WHERE doc > ?",
+        (max(_MANY, int(_SHARE * records)),),
+    )
     file.execute("INSERT INTO about (key) VALUES (?)", (key,))
     file.commit()
 

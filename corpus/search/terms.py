@@ -1,7 +1,8 @@
 """Search by words: BM25 over a full-text index of SQLite.
 
 Records that hold every term of a query come first. Where they are fewer than asked for, records that
-hold some of them follow, and each hit says which of the two it is.
+hold some of them follow, and each hit says which of the two it is. For these, words that stand in a
+fifth of a large corpus are not followed, unless the query has no others.
 """
 
 from __future__ import annotations
@@ -38,15 +39,25 @@ class TermSearch:
 
     @classmethod
     async def open(
-        cls, spool: Spool, directory: Path, *, on_progress: Callable[[int], None] | None = None
+        cls,
+        spool: Spool,
+        directory: Path,
+        *,
+        fresh: bool = False,
+        on_progress: Callable[[int], None] | None = None,
     ) -> Self:
         """Open the index of a spool in a folder, building it when it is not there.
+
+        Args:
+            fresh: build it whatever stands there: no file from elsewhere is opened.
+            on_progress: is told how many records were read so far.
 
         Raises:
             RunDirError: it cannot be written.
             ConfigError: this Python's SQLite has no full-text search.
         """
-        return cls(spool, await ensure_index(spool, directory, on_progress=on_progress))
+        index = await ensure_index(spool, directory, fresh=fresh, on_progress=on_progress)
+        return cls(spool, index)
 
     @property
     def name(self) -> str:
@@ -85,8 +96,8 @@ class TermSearch:
                     _FIND, (query.every, limit)
                 ).fetchall()
                 some: list[tuple[int, float]] = []
-                if len(every) < limit and query.some != query.every:
-                    some = file.execute(_FIND, (query.some, limit)).fetchall()
+                if len(every) < limit:
+                    some = file.execute(_FIND, (query.some(_common(file)), limit)).fetchall()
         except sqlite3.Error as error:
             raise RunDirError(
                 f"the search index cannot be read: {error}",
@@ -96,6 +107,11 @@ class TermSearch:
         held = {ordinal for ordinal, _ in every}
         rest = [(ordinal, rank) for ordinal, rank in some if ordinal not in held]
         return [*_marked(every, "all-words"), *_marked(rest, "some-words")][:limit]
+
+
+def _common(file: sqlite3.Connection) -> frozenset[str]:
+    rows: list[tuple[str]] = file.execute("SELECT word FROM common").fetchall()
+    return frozenset(word for (word,) in rows)
 
 
 def _marked(rows: Sequence[tuple[int, float]], how: How) -> list[_Found]:

@@ -54,12 +54,14 @@ class VectorSearch:
         directory: Path,
         encoder: Encoder,
         *,
+        fresh: bool = False,
         on_progress: Callable[[int], None] | None = None,
     ) -> Self:
         """Open the vectors of a spool in a folder, making them when they are not there.
 
         Args:
             encoder: best a `CachedEncoder`, which makes each vector once for all spools.
+            fresh: make them whatever stands there: no file from elsewhere is read.
             on_progress: is told how many records were encoded so far.
 
         Raises:
@@ -70,7 +72,7 @@ class VectorSearch:
         path = directory / VECTORS
         head = await to_thread.run_sync(_head, spool, encoder)
         size = len(head) + len(ordinals) * encoder.dimensions * 2
-        if not await to_thread.run_sync(_stands, path, head, size):
+        if fresh or not await to_thread.run_sync(_stands, path, head, size):
             await _make(path, head, _Encoding(spool, encoder), ordinals.tolist(), on_progress)
         if not len(ordinals):  # an empty file cannot be mapped
             return cls(spool, encoder, ordinals, np.empty((0, encoder.dimensions), np.float16))

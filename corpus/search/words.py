@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,10 +38,22 @@ class Query:
 
     terms: tuple[str, ...]
     """As they were typed, without repeats."""
-    every: str
-    """The expression that records with all terms match."""
-    some: str
-    """The expression that records with any of them match, or with a word of one."""
+    pieces: tuple[str, ...]
+    """The terms, and the words of those that have several."""
+
+    @property
+    def every(self) -> str:
+        """The expression that records with all terms match."""
+        return " AND ".join(map(_quoted, self.terms))
+
+    def some(self, common: Container[str]) -> str:
+        """Return the expression that records with any piece match.
+
+        Args:
+            common: folded words that are left out, unless there are no others.
+        """
+        telling = [piece for piece in self.pieces if bare(piece) not in common]
+        return " OR ".join(map(_quoted, telling or self.pieces))
 
 
 def folded(text: str) -> str:
@@ -79,12 +92,8 @@ def read_query(query: str) -> Query:
             f"the query {query[:80]!r} holds no letter and no digit",
             hint="give words that the records you look for may hold",
         )
-    pieces = dict.fromkeys(piece for term in terms for piece in _pieces(term))
-    return Query(
-        terms=terms,
-        every=" AND ".join(map(_quoted, terms)),
-        some=" OR ".join(map(_quoted, list(pieces)[: 4 * MAX_TERMS])),
-    )
+    pieces = tuple(dict.fromkeys(piece for term in terms for piece in _pieces(term)))
+    return Query(terms=terms, pieces=pieces[: 4 * MAX_TERMS])
 
 
 def _has_word(run: str) -> bool:

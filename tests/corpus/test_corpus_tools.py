@@ -11,7 +11,8 @@ from inline_snapshot import snapshot
 from corpus.search import TermSearch
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
-from corpus.tools import ScanFound, build_exact_tool, build_scan_tool, build_search_tool
+from corpus.tool_texts import ScanFound
+from corpus.tools import build_exact_tool, build_scan_tool, build_search_tool
 from executors.errors import Halted
 from executors.ids import NodeId
 from executors.replies import JsonValue
