@@ -37,6 +37,18 @@ from executors.models.fakes.received import Received
 from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted, calls_reply
 from executors.models.fakes.server import FakeServer, Script
 from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
+from rlm.fake_tree import (
+    Part,
+    TreeRole,
+    answering,
+    grading,
+    path_of,
+    planning,
+    role_of,
+    spawning,
+    tree_script,
+    tree_server,
+)
 
 __all__ = [
     "Act",
@@ -51,6 +63,7 @@ __all__ = [
     "LimitKind",
     "Limited",
     "ModelScript",
+    "Part",
     "Received",
     "Reply",
     "Reset",
@@ -58,18 +71,27 @@ __all__ = [
     "ScriptExhausted",
     "ScriptedModel",
     "Steps",
+    "TreeRole",
     "VirtualClock",
+    "answering",
     "calls_reply",
     "comments_for_ever",
     "cut_short",
     "drip",
     "error_event",
+    "grading",
     "headers_only",
     "held_after_done",
     "judge_script",
     "judge_server",
+    "path_of",
+    "planning",
     "rate_limited",
     "refused_parameter",
+    "role_of",
     "silent",
+    "spawning",
     "sse",
+    "tree_script",
+    "tree_server",
 ]
