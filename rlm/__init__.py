@@ -3,12 +3,16 @@
 Layout:
 
 - `counting` `resuming`: the fronts for `count` and `resume`; `options` checks
+- `recursion`: the front for `recurse`; `recursions` is one session of it
+- `evaluator` `refinement` `synthesis` `sensors`: who checks a result, who tries again, how parts
+  become one; `verdict` is what they say
 - `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
 - `counts`: one session of a count, from its directory to its outcome
 - `cluster` `units`: a count on many processes: who coordinates, and what workers do
 - `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
 - `verdict` `grades`: what a check says of a result, as a value and out of a grader's text
 - `evaluator` `exhibit` `prompts`: who grades a result, what is shown of it, in which words
+- `honouring` `calibration`: whether a request was honoured, and whether a judge of that can be trusted
 - `arbiters` `sensors` `refinement`: checks by code, with a deadline, and trying again until they hold
 - `outcome` `events`: how a run ends, and what happens in it
 - `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
@@ -78,29 +82,46 @@ if TYPE_CHECKING:
     )
     from executors.events import Event
     from executors.gate.allowance import Caps
+    from executors.gate.decisions import Allow, Ask, Deny, Halt
+    from executors.loop.worker import ToolRequest
     from executors.messages import Message, ModelReply, ModelRequest
     from executors.models.base import Model, ModelInfo
     from executors.models.openai.model import OpenAIModel
     from executors.models.prices import Price, PriceTable
     from executors.secrets import Secret
+    from executors.tools.base import Tool, ToolContext, tool
     from executors.usage import Usage
+    from planner.complexity import Complexity, assess
+    from planner.plan import Plan, PlanError, Step
+    from planner.running import run_plan
     from rlm.corpora import Corpus, open_corpus
     from rlm.counting import CountOutcome, count, count_sync
     from rlm.dry_run import plan_count, plan_count_sync
+    from rlm.evaluator import EvaluationContext, Evaluator
     from rlm.forecast import CountPlan
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
+    from rlm.nodes import TaskReceipt
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts import NodeReceipt, Receipts, Totals
+    from rlm.recursion import RecurseOutcome, recurse, recurse_sync
+    from rlm.recursions.wiring import Wiring
+    from rlm.refinement import RefineLeaf, refine
     from rlm.resuming import resume, resume_sync
     from rlm.runs.results import load_result
+    from rlm.sensors.base import SensorContext
     from rlm.sync import close
+    from rlm.synthesis import SynthesisInput
+    from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
 
 __all__ = [
+    "Allow",
+    "Ask",
     "AuthError",
     "Blocker",
     "Caps",
     "Completed",
+    "Complexity",
     "ConfigError",
     "ConnectFault",
     "ConnectTimeout",
@@ -109,9 +130,14 @@ __all__ = [
     "CountOutcome",
     "CountPlan",
     "DeadlineExceeded",
+    "Deny",
     "DiskFault",
     "DuplicateIds",
+    "EvaluationContext",
+    "Evaluator",
     "Event",
+    "Failed",
+    "Halt",
     "Halted",
     "HeadersTimeout",
     "IdleTimeout",
@@ -130,6 +156,7 @@ __all__ = [
     "ModelReply",
     "ModelRequest",
     "ModelUnusable",
+    "NeedsRevision",
     "NoQuota",
     "NodeReceipt",
     "NotEncodable",
@@ -137,6 +164,8 @@ __all__ = [
     "OpenAIModel",
     "OutOfQuota",
     "OutputError",
+    "Plan",
+    "PlanError",
     "Price",
     "PriceTable",
     "PromptCut",
@@ -147,25 +176,38 @@ __all__ = [
     "Receipts",
     "Record",
     "RecordState",
+    "RecurseOutcome",
+    "RefineLeaf",
     "ReplayMiss",
     "RequestRejected",
     "RetriesExhausted",
     "RlmError",
     "Row",
     "RunDirError",
+    "Satisfied",
     "Secret",
+    "SensorContext",
     "ServerFault",
     "SourceError",
+    "Step",
     "Stop",
+    "SynthesisInput",
     "Tally",
+    "TaskReceipt",
+    "Tool",
+    "ToolContext",
+    "ToolRequest",
     "Totals",
     "TransportFault",
     "Usage",
     "UsageError",
     "ValidationError",
+    "Verdict",
+    "Wiring",
     "YesNo",
     "__rlm_distribution__",
     "__version__",
+    "assess",
     "close",
     "count",
     "count_sync",
@@ -174,8 +216,13 @@ __all__ = [
     "plan_count",
     "plan_count_sync",
     "read_labels",
+    "recurse",
+    "recurse_sync",
+    "refine",
     "resume",
     "resume_sync",
+    "run_plan",
+    "tool",
 ]
 
 __rlm_distribution__ = _siblings.DISTRIBUTION
@@ -183,10 +230,13 @@ __rlm_distribution__ = _siblings.DISTRIBUTION
 # The module that each public name is loaded from when it is first asked for. Type checkers read the
 # same list as imports under `if TYPE_CHECKING:`; a test holds the two and `__all__` together.
 _HOMES = {
+    "Allow": "executors.gate.decisions",
+    "Ask": "executors.gate.decisions",
     "AuthError": "executors.errors",
     "Blocker": "rlm.outcome",
     "Caps": "executors.gate.allowance",
     "Completed": "rlm.outcome",
+    "Complexity": "planner.complexity",
     "ConfigError": "executors.errors",
     "ConnectFault": "executors.errors",
     "ConnectTimeout": "executors.errors",
@@ -195,9 +245,14 @@ _HOMES = {
     "CountOutcome": "rlm.counting",
     "CountPlan": "rlm.forecast",
     "DeadlineExceeded": "executors.errors",
+    "Deny": "executors.gate.decisions",
     "DiskFault": "executors.errors",
     "DuplicateIds": "executors.errors",
+    "EvaluationContext": "rlm.evaluator",
+    "Evaluator": "rlm.evaluator",
     "Event": "executors.events",
+    "Failed": "rlm.verdict",
+    "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
     "IdleTimeout": "executors.errors",
@@ -216,6 +271,7 @@ _HOMES = {
     "ModelReply": "executors.messages",
     "ModelRequest": "executors.messages",
     "ModelUnusable": "executors.errors",
+    "NeedsRevision": "rlm.verdict",
     "NoQuota": "executors.errors",
     "NodeReceipt": "rlm.receipts",
     "NotEncodable": "executors.errors",
@@ -223,6 +279,8 @@ _HOMES = {
     "OpenAIModel": "executors.models.openai.model",
     "OutOfQuota": "executors.errors",
     "OutputError": "executors.errors",
+    "Plan": "planner.plan",
+    "PlanError": "planner.plan",
     "Price": "executors.models.prices",
     "PriceTable": "executors.models.prices",
     "PromptCut": "executors.errors",
@@ -233,23 +291,36 @@ _HOMES = {
     "Receipts": "rlm.receipts",
     "Record": "corpus.records",
     "RecordState": "corpus.records",
+    "RecurseOutcome": "rlm.recursion",
+    "RefineLeaf": "rlm.refinement",
     "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
     "RetriesExhausted": "executors.errors",
     "RlmError": "executors.errors",
     "Row": "corpus.results",
     "RunDirError": "executors.errors",
+    "Satisfied": "rlm.verdict",
     "Secret": "executors.secrets",
+    "SensorContext": "rlm.sensors.base",
     "ServerFault": "executors.errors",
     "SourceError": "executors.errors",
+    "Step": "planner.plan",
     "Stop": "executors.engine.stop",
+    "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",
+    "TaskReceipt": "rlm.nodes",
+    "Tool": "executors.tools.base",
+    "ToolContext": "executors.tools.base",
+    "ToolRequest": "executors.loop.worker",
     "Totals": "rlm.receipts",
     "TransportFault": "executors.errors",
     "Usage": "executors.usage",
     "UsageError": "executors.errors",
     "ValidationError": "executors.errors",
+    "Verdict": "rlm.verdict",
+    "Wiring": "rlm.recursions.wiring",
     "YesNo": "corpus.questions",
+    "assess": "planner.complexity",
     "close": "rlm.sync",
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
@@ -258,8 +329,13 @@ _HOMES = {
     "plan_count": "rlm.dry_run",
     "plan_count_sync": "rlm.dry_run",
     "read_labels": "rlm.labelling.file",
+    "recurse": "rlm.recursion",
+    "recurse_sync": "rlm.recursion",
+    "refine": "rlm.refinement",
     "resume": "rlm.resuming",
     "resume_sync": "rlm.resuming",
+    "run_plan": "planner.running",
+    "tool": "executors.tools.base",
 }
 
 

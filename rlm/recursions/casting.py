@@ -11,7 +11,6 @@ import anyio
 from executors.errors import ConfigError, MissingExtra
 from executors.models.base import Model
 from executors.models.registry import is_encoder, resolve_model
-from executors.replies import JsonValue
 from rlm.recursions.forest import Models
 from rlm.recursions.wiring import ROLES, Wiring
 
@@ -30,7 +29,6 @@ class Cast:
     owned: tuple[Model, ...]
     """Those that were made here, and so are closed here."""
     shown: dict[str, str]
-    recorded: dict[str, JsonValue]
     notes: tuple[str, ...]
 
     async def let_go(self) -> None:
@@ -40,11 +38,14 @@ class Cast:
                 await model.aclose()
 
 
-def cast_models(wiring: Wiring, *, warn: Callable[[str], None]) -> Cast:
+def cast_models(wiring: Wiring, *, warn: Callable[[str], None], asks: bool = True) -> Cast:
     """Find the model of each role.
 
     A small model on this machine works and merges. It does not plan, judge or grade: its plans are
     unusable and its verdicts at chance, so rules and checks in code take these roles, and it is said.
+
+    Args:
+        asks: False where none of them is ever asked: a key that is not set is no error then.
 
     Raises:
         ConfigError: a spec that cannot work.
@@ -61,7 +62,7 @@ def cast_models(wiring: Wiring, *, warn: Callable[[str], None]) -> Cast:
                     f"{given!r} is an encoder, which writes nothing",
                     hint="name a model, as in 'openai:gpt-x' (--model openai:gpt-x); see: rlm models",
                 )
-            made[given] = resolve_model(given, key_env=wiring.key_env, warn=warn)
+            made[given] = resolve_model(given, key_env=wiring.key_env, warn=warn, asks=asks)
         return made[given]
 
     try:
@@ -89,15 +90,10 @@ def cast_models(wiring: Wiring, *, warn: Callable[[str], None]) -> Cast:
     given = {name: value for name in ROLES if (value := getattr(wiring, name)) is not None}
     notes = () if able else (_note(models),)
     specs = {name: v if isinstance(v, str) else v.info.spec for name, v in given.items()}
-    recorded: dict[str, JsonValue] = {n: v for n, v in given.items() if isinstance(v, str)}
-    if wiring.key_env is not None:
-        recorded["key_env"] = wiring.key_env
-    recorded["concurrency"] = wiring.concurrency
     return Cast(
         models=models,
         owned=tuple(made.values()),
         shown={"model": worker.info.spec, **specs},
-        recorded=recorded,
         notes=notes,
     )
 

@@ -9,7 +9,7 @@ from executors.engine.local import Done, Failed, Result, pull
 from executors.errors import Halted, ModelError
 from planner.plan import Plan, PlanError, PlanFault
 from planner.rules import plan_task
-from planner.steps import ModelPlanner
+from planner.steps import MOST_STEPS, ModelPlanner
 from rlm.outcome import Blocker
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of
@@ -72,7 +72,9 @@ async def _plan(forest: Forest, spec: Spec, count: int) -> Plan:
     if forest.models.planner is None or spec.options.planner_rules:
         forest.note("the task was taken apart by rules, as it is written")
         return plan_task(spec.task, count=count)
-    planner = ModelPlanner(calls=forest.calls, model=forest.models.planner)
+    planner = ModelPlanner(
+        calls=forest.calls, model=forest.models.planner, most=max(MOST_STEPS, count)
+    )
     planned = await planner.plan(
         spec.task, node=spec.node, info=spec.options.context, count=count, ordinal=spec.index
     )

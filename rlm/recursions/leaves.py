@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from executors.errors import Halted
-from executors.fences import clipped, fenced
 from executors.loop.worked import Finished
 from executors.tools.base import Tool
 from rlm.arbiters import Broken
 from rlm.events import LeafTried
+from rlm.prompts import critique_note, rejected_note
 from rlm.recursions.forest import Forest
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.spec import Spec
@@ -21,8 +20,6 @@ from rlm.sensors.base import SensorContext
 __all__ = ["run_leaf"]
 
 Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
-_REJECTED: Final = 600  # characters of an earlier attempt that the next one is shown
-_CRITIQUE: Final = 400
 
 
 async def run_leaf(
@@ -113,14 +110,5 @@ def _told(forest: Forest, spec: Spec, receipt: LeafRefinement) -> None:
 def _again(critique: str | None, earlier: Sequence[tuple[str, str]]) -> str:
     """Return what an attempt is told of those before it: what was amiss, or what was turned down."""
     if earlier:
-        told = [
-            f"{fenced(clipped(text, _REJECTED), 'rejected')}\nWhat was amiss: {clipped(why, _CRITIQUE)}"
-            for text, why in earlier
-        ]
-        return "\n\n".join(
-            ("", "These results were turned down. Build another one, differently:", *told)
-        )
-    if critique is None:
-        return ""
-    fence = fenced(clipped(critique, 4_000), "critique")
-    return f"\n\nA former result was turned down, for this:\n{fence}\nReturn a corrected result."
+        return f"\n\n{rejected_note(earlier)}"
+    return "" if critique is None else f"\n\n{critique_note(critique)}"

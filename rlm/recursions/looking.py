@@ -10,13 +10,8 @@ from corpus.judges.rule import RuleJudge
 from corpus.questions import YesNo
 from corpus.results import Tally
 from corpus.search import Searcher, open_search
-from corpus.tools import (
-    ScanFound,
-    build_exact_tool,
-    build_scan_tool,
-    build_search_tool,
-    search_text,
-)
+from corpus.tool_texts import ScanFound, search_text
+from corpus.tools import build_exact_tool, build_scan_tool, build_search_tool
 from executors.fences import fenced
 from executors.ids import child_of
 from executors.tools.base import Tool

@@ -12,6 +12,7 @@ from planner.complexity import Complexity, assess
 from planner.families import FanOut, ModelDriven, Partition, family_of
 from planner.routes import Route
 from rlm.events import TaskAssessed, TaskEnded
+from rlm.outcome import Blocker
 from rlm.recursions.fanout import fan_out
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of
@@ -82,8 +83,8 @@ async def bounded(
         return result
 
 
-def _stopped(spec: Spec, blocker: str, detail: str) -> Short:
-    blocked = Blocked(blocker=blocker, detail=detail, node=spec.node, task=spec.task)  # type: ignore[arg-type]  # a Blocker by its callers
+def _stopped(spec: Spec, blocker: Blocker, detail: str) -> Short:
+    blocked = Blocked(blocker=blocker, detail=detail, node=spec.node, task=spec.task)
     return Short(best=None, blocked=blocked, missing=(spec.title,))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, Self, get_args
+from enum import Enum
+from typing import Any, Final, Literal, Self, cast, get_args
 
 from corpus.questions import require_encodable
 from corpus.sources import SourceLike
@@ -20,7 +21,7 @@ from rlm.evaluator import Evaluate
 from rlm.refinement import RefineLeaf
 from rlm.synthesis import Synthesize
 
-__all__ = ["OnDuplicate", "RecurseOptions"]
+__all__ = ["KEPT", "Kept", "OnDuplicate", "RecurseOptions"]
 
 OnDuplicate = Literal["refuse", "suffix"]
 _STRIPPED: Final = (
@@ -29,7 +30,7 @@ _STRIPPED: Final = (
 """What speaks of the one task that it was given with, and so of none of its children's."""
 _RECORDED: Final = (
     "mode", "count", "retrieval", "contract", "persona", "context", "max_depth", "max_nodes",
-    "worker_budget", "window", "passes", "votes", "max_tokens", "temperature", "synthesize",
+    "rounds", "worker_budget", "window", "passes", "votes", "max_tokens", "temperature", "synthesize",
     "planner_rules", "on_duplicate",
 )  # fmt: skip
 _CEILINGS: Final = {
@@ -42,11 +43,20 @@ _CEILINGS: Final = {
 }
 
 
+class Kept(Enum):
+    """Stands for a corpus that nobody has to read again."""
+
+    CORPUS = "the records that the run has read"
+
+
+KEPT: Final = Kept.CORPUS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurseOptions:
     """Options of `rlm.recurse`; see there for what each one means."""
 
-    corpus: SourceLike | Corpus | None = None
+    corpus: SourceLike | Corpus | Kept | None = None
     mode: Mode | None = None
     count: int | None = None
     retrieval: Retrieval | None = None
@@ -149,14 +159,14 @@ class RecurseOptions:
 
     def recorded(self) -> tuple[dict[str, JsonValue], dict[str, str]]:
         """Return what a later session needs: values by name, and what objects there were."""
-        values: dict[str, JsonValue] = {}
+        values: dict[str, JsonValue] = {"has_corpus": self.corpus is not None}
         objects: dict[str, str] = {}
         for name in _RECORDED:
             value: object = getattr(self, name)
             if callable(value):
                 objects[name] = _as_text(value)
             else:
-                values[name] = value  # type: ignore[assignment]  # all others are JSON by now
+                values[name] = cast("JsonValue", value)
         for name in ("evaluate", "refine_leaf"):
             if (value := getattr(self, name)) is not None:
                 objects[name] = _as_text(value)
@@ -182,7 +192,7 @@ def _as_text(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, tuple | list):
-        return f"{len(value)} given"
+        return f"{len(cast('Sequence[object]', value))} given"
     return str(getattr(value, "__name__", None) or type(value).__name__)
 
 

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from corpus.events import SourceRead
 from corpus.questions import YesNo
+from corpus.results import Tally
 from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
@@ -23,8 +24,9 @@ from rlm.recursions.casting import Cast, cast_models
 from rlm.recursions.ending import Ending, RecurseOutcome
 from rlm.recursions.forest import Forest
 from rlm.recursions.node import run_node
-from rlm.recursions.options import RecurseOptions
-from rlm.recursions.results import Blocked, Short, blocker_of
+from rlm.recursions.options import Kept, RecurseOptions
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
+from rlm.recursions.sensing import bind_sensor
 from rlm.recursions.spec import Spec
 from rlm.recursions.wiring import Wiring
 from rlm.runs.home import how_to_go_on
@@ -90,11 +92,12 @@ class RecurseRun:
 
     async def _begin(self) -> Session:
         values, objects = self._options.recorded()
+        wired, given = self._wiring.recorded()
         wanted = Wanted(
             directory=self._options.run,
             question=YesNo(text=self._task),
-            options={**values, **self._cast.recorded},
-            objects=objects,
+            options={**values, **wired},
+            objects={**objects, **given},
             kind="recurse",
         )
         now = self._clock.now()
@@ -158,6 +161,7 @@ class RecurseRun:
             stop=Stop(clock=self._clock),
             spool=await self._read(),
         )
+        bind_sensor(self._options.refine_leaf, forest.spool)
         forest.notes.extend(self._cast.notes)
         if forest.spool is not None and len(forest.spool) == 0:
             blocked = Blocked(
@@ -168,12 +172,26 @@ class RecurseRun:
             )
             return self._ending.of(Short(best=None, blocked=blocked), ())
         spec = Spec(node=ROOT, task=self._task, depth=0, index=0, options=self._options)
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._heed, forest)
-            result = await run_node(forest, spec)
-            group.cancel_scope.cancel()
+        result = await self._grown(forest, spec)
         calls.tell_pace()
         return self._ending.of(result, tuple(forest.notes))
+
+    async def _grown(self, forest: Forest, spec: Spec) -> NodeResult:
+        """Let the tree grow from its root, for as long as nobody wishes to stop."""
+        result: NodeResult | None = None
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._heed, forest)
+                result = await run_node(forest, spec)
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            held = result.value if isinstance(result, Answered) else result and result.best
+            if forest.spool is not None and not isinstance(held, Tally):  # it reads its ids there
+                forest.spool.close()
+        assert result is not None
+        return result
 
     async def _heed(self, forest: Forest) -> None:
         """Pass the caller's wish to stop on to the tree, once it comes."""
@@ -184,7 +202,7 @@ class RecurseRun:
 
     async def _read(self) -> Spool | None:
         corpus = self._options.corpus
-        if corpus is None:
+        if corpus is None or isinstance(corpus, Kept):
             return self._kept()
         opened = open_corpus(corpus)
         self._session.read_from(opened.spec)
@@ -211,8 +229,8 @@ class RecurseRun:
         """Return what an earlier session of this run read; None where it is about no corpus."""
         if self._session.manifest.source is None and self._session.number == 1:
             return None
-        spool = self._session.kept_spool()
-        if spool is None and self._session.manifest.source is not None:
+        spool, wanted = self._session.kept_spool(), isinstance(self._options.corpus, Kept)
+        if spool is None and (wanted or self._session.manifest.source is not None):
             raise RunDirError(
                 f"the run in {str(self._session.directory)!r} ended before its corpus was read",
                 hint="give the corpus again with corpus= (--corpus)",

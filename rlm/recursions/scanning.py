@@ -18,6 +18,7 @@ from corpus.questions import YesNo
 from corpus.results import Tally, tally
 from corpus.scan import Scan, distinct, scan
 from corpus.spool import Spool
+from corpus.votes import Votes
 from corpus.windows import Cut
 from executors.errors import Halted
 from executors.ids import NodeId
@@ -53,7 +54,7 @@ class Scanning:
         assert forest.spool is not None
         self._forest = forest
         self._judge = judge
-        self._votes = options.votes
+        self._votes: Votes = options.votes
         self._passes = 1 if deterministic else options.passes
         self._window = options.window
         self._tokens = tokens

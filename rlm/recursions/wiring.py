@@ -18,11 +18,14 @@ from executors.loop.worker import AskPerson, Policy
 from executors.models.base import Model
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
+from rlm.option_records import is_recordable, record_of, value_of
 
 __all__ = ["ROLES", "Wiring"]
 
 ROLES: Final = ("model", "planner", "judge", "verifier", "merger")
 """Fields that name a model."""
+_RECORDED: Final = (*ROLES, "key_env", "concurrency", "caps", "prices", "limits", "data")
+_OBJECTS: Final = ("policy", "ask")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +99,41 @@ class Wiring:
             values: dict[str, Any] = {one.name: getattr(given, one.name) for one in fields(given)}
             return cls(**values)
         return cls(model=given)
+
+    def recorded(self) -> tuple[dict[str, JsonValue], dict[str, str]]:
+        """Return what a later session needs to go on: values by name, and what objects there were.
+
+        Whoever decides about tools is one of them: no session goes on without the policy of another.
+        """
+        values: dict[str, JsonValue] = {"data": dict(self.data)}
+        objects: dict[str, str] = {}
+        for name in (*_RECORDED, *_OBJECTS):
+            value: object = getattr(self, name)
+            if name == "data" or (name in _OBJECTS and value is None):
+                continue
+            if is_recordable(value):
+                values[name] = record_of(value)
+            else:
+                objects[name] = _named(value)
+        return values, objects
+
+    @classmethod
+    def of_record(cls, values: Mapping[str, object], **overrides: object) -> Self:
+        """Return the wiring of an earlier session, with changes.
+
+        Raises:
+            ValidationError: a value that no longer is one.
+        """
+        given: dict[str, Any] = {
+            name: value_of(name, values[name])
+            for name in _RECORDED
+            if name in values and name not in overrides
+        }
+        given.update(overrides)
+        return cls(**given)
+
+
+def _named(value: object) -> str:
+    if isinstance(value, Model):
+        return value.info.spec
+    return str(getattr(value, "__name__", None) or type(value).__name__)
