@@ -27,10 +27,12 @@ __all__ = [
     "SEARCH",
     "Counting",
     "Ready",
+    "ScanFound",
     "build_exact_tool",
     "build_scan_tool",
     "build_search_tool",
     "corpus_tools",
+    "search_text",
 ]
 
 SCAN: Final = "scan_count"

@@ -3,6 +3,7 @@
 base       a hit, and the protocol of whatever finds some
 words      how texts and queries become words, the same way for both
 passages   the piece of a text that shows a hit
+drafts     derived files on their way
 index      the words of a spool in one SQLite file, built once and rebuilt when it does not fit
 terms      search by words, on that file
 vectors    search by meaning, on an encoder's vectors

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from anyio import move_on_after, to_thread
+from anyio import to_thread
 
 from corpus.repeats import Ordinals
+from corpus.search.drafts import drafted
 from corpus.search.words import prepared
 from corpus.spool import Spool
 from executors.errors import ConfigError, RunDirError
-from executors.private import open_private
 from executors.threads import to_its_end
 
 __all__ = ["INDEX", "ensure_index", "listed", "open_index", "order_key"]
@@ -31,7 +31,6 @@ _VERSION: Final = "1"
 """Raised whenever texts are prepared in another way."""
 _SLICE: Final = 2_000
 _HASH_BYTES: Final = 16 << 20  # of words that are gathered before they are written
-_CLEAN_UP_SECONDS: Final = 10.0
 # A word in a fifth of the records and in many of them says little and costs much to follow.
 _SHARE: Final = 0.2
 _MANY: Final = 2_000
@@ -66,20 +65,20 @@ async def ensure_index(
     key = await to_thread.run_sync(order_key, spool)
     if not fresh and await to_thread.run_sync(_stands, path, key):
         return path
-    draft = path.with_name(INDEX + ".new")
     try:
-        file = await to_its_end(partial(_begin, draft))
-        try:
-            await _fill(file, spool, on_progress)
-            await to_its_end(partial(_finish, file, key, len(spool)))
-        finally:
-            file.close()
-        draft.replace(path)
-    except sqlite3.Error as error:
-        raise _unwritable(draft, error) from error
-    finally:
-        with move_on_after(_CLEAN_UP_SECONDS, shield=True):
-            await to_thread.run_sync(partial(draft.unlink, missing_ok=True), abandon_on_cancel=True)
+        async with drafted(path) as draft:
+            file = await to_its_end(partial(_begin, draft))
+            try:
+                await _fill(file, spool, on_progress)
+                await to_its_end(partial(_finish, file, key, len(spool)))
+            finally:
+                file.close()
+    except (OSError, sqlite3.Error) as error:
+        raise RunDirError(
+            f"the search index cannot be written: {error}",
+            where=str(path),
+            hint="make room or choose another folder; it is derived and built anew when asked for",
+        ) from error
     return path
 
 
@@ -112,11 +111,6 @@ def _stands(path: Path, key: str) -> bool:
 
 
 def _begin(draft: Path) -> sqlite3.Connection:
-    try:
-        draft.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        open_private(draft, "wb").close()
-    except OSError as error:
-        raise _unwritable(draft, error) from error
     # The thread differs from slice to slice, one at a time.
     file = sqlite3.connect(draft, check_same_thread=False)
     try:
@@ -158,11 +152,3 @@ def _finish(file: sqlite3.Connection, key: str, records: int) -> None:
     )
     file.execute("INSERT INTO about (key) VALUES (?)", (key,))
     file.commit()
-
-
-def _unwritable(draft: Path, error: Exception) -> RunDirError:
-    return RunDirError(
-        f"the search index cannot be written: {error}",
-        where=str(draft),
-        hint="make room or choose another folder; it is derived and built anew when asked for",
-    )

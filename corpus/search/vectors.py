@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 import numpy as np
-from anyio import move_on_after, to_thread
+from anyio import to_thread
 from numpy.typing import NDArray
 
 from corpus.repeats import Ordinals
 from corpus.search.base import Hit, require_limit
+from corpus.search.drafts import drafted
 from corpus.search.index import listed, order_key
 from corpus.search.terms import shown
 from corpus.search.words import read_query
@@ -33,7 +34,6 @@ __all__ = ["VECTORS", "VectorSearch"]
 VECTORS: Final = "vectors.f16"
 _BATCH: Final = 256
 _COMPARED: Final = 8_192  # vectors that are made single-precision at once, 12 MB
-_CLEAN_UP_SECONDS: Final = 10.0
 
 Halves = NDArray[np.float16]
 
@@ -162,23 +162,18 @@ async def _make(
     on_progress: Callable[[int], None] | None,
 ) -> None:
     """Write the file; one that is not finished does not take its place."""
-    draft = path.with_name(VECTORS + ".new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open_private(draft, "wb") as file:
-            file.write(head)
-            for start in range(0, len(ordinals), _BATCH):
-                some = ordinals[start : start + _BATCH]
-                await to_its_end(partial(encoding.write, file, some))
-                if on_progress is not None:
-                    on_progress(start + len(some))
-        draft.replace(path)
+        async with drafted(path) as draft:
+            with open_private(draft, "wb") as file:
+                file.write(head)
+                for start in range(0, len(ordinals), _BATCH):
+                    some = ordinals[start : start + _BATCH]
+                    await to_its_end(partial(encoding.write, file, some))
+                    if on_progress is not None:
+                        on_progress(start + len(some))
     except OSError as error:
         raise RunDirError(
             f"the vectors cannot be written: {error}",
-            where=str(draft),
+            where=str(path),
             hint="make room or choose another folder; they are derived and made anew",
         ) from error
-    finally:
-        with move_on_after(_CLEAN_UP_SECONDS, shield=True):
-            await to_thread.run_sync(partial(draft.unlink, missing_ok=True), abandon_on_cancel=True)
