@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import Generic, Literal, TypeVar, assert_never, cast
+from typing import Generic, Literal, TypeVar, assert_never, cast, overload
 
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
@@ -109,6 +109,38 @@ OnStepFail = Callable[[Step, Exception], Awaitable[None] | None]
 OnState = Callable[[Step, StepState], None]
 
 
+@overload
+async def run_plan(
+    steps: Plan | Sequence[Step],
+    execute: Callable[[Step], Awaitable[R]],
+    *,
+    concurrency: int | None = None,
+    on_wave_start: OnWaveStart | None = None,
+    on_step_start: OnStepStart | None = None,
+    on_step_done: OnStepDone[R] | None = None,
+    on_step_fail: OnStepFail | None = None,
+    on_state: OnState | None = None,
+    settle: Callable[[StepResult[R]], None] | None = None,
+    retry: StepRetry | None = None,
+    stop: Stop | None = None,
+    clock: Clock | None = None,
+) -> list[StepResult[R]]: ...
+@overload
+async def run_plan(
+    steps: Plan | Sequence[Step],
+    execute: Callable[[Step], R],
+    *,
+    concurrency: int | None = None,
+    on_wave_start: OnWaveStart | None = None,
+    on_step_start: OnStepStart | None = None,
+    on_step_done: OnStepDone[R] | None = None,
+    on_step_fail: OnStepFail | None = None,
+    on_state: OnState | None = None,
+    settle: Callable[[StepResult[R]], None] | None = None,
+    retry: StepRetry | None = None,
+    stop: Stop | None = None,
+    clock: Clock | None = None,
+) -> list[StepResult[R]]: ...
 async def run_plan(
     steps: Plan | Sequence[Step],
     execute: Execute[R],

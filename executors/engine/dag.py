@@ -108,11 +108,16 @@ class _Ready(Generic[R]):
         self._missing = {id_: len(set(depends.get(id_, ()))) for id_ in ids}
         self._free = deque(id_ for id_, count in self._missing.items() if count == 0)
         self._left = len(ids)
+        self._ended = False
         self._changed = anyio.Event()
         self._waves = None if on_wave is None else _Waves(order.depths, on_wave)
 
     def __aiter__(self) -> AsyncIterator[str]:
         return self
+
+    @property
+    def at_hand(self) -> bool:
+        return bool(self._free) and self._waves is None
 
     async def __anext__(self) -> str:
         while not self._free:
@@ -125,7 +130,7 @@ class _Ready(Generic[R]):
             try:
                 await self._waves.begins(id_)
             except BaseException:
-                self._free.clear()  # its siblings are about to be cancelled, and must not begin more
+                self._end()
                 raise
         return id_
 
@@ -138,20 +143,28 @@ class _Ready(Generic[R]):
                 case Done():
                     self._release(id_)
                 case Failed(error=Halted()):
-                    pass  # not begun is not skipped: whoever goes on with this does it
+                    self._end()  # not begun is not skipped: whoever goes on with this does it
                 case Failed():
                     self._skip(id_)
                 case _:
                     assert_never(result)
+        except Halted:
+            self._end()
+            raise
         finally:
             self._left -= 1
             if self._free or not self._left:
                 self._changed.set()
 
+    def _end(self) -> None:
+        """Hand out nothing more, also to a worker whose cancellation has not reached it yet."""
+        self._ended = True
+        self._free.clear()
+
     def _release(self, done: str) -> None:
         for id_ in self._order.dependents.get(done, ()):
             self._missing[id_] -= 1
-            if self._missing[id_] == 0:
+            if self._missing[id_] == 0 and not self._ended:
                 self._free.append(id_)
 
     def _skip(self, failed: str) -> None:

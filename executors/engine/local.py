@@ -1,10 +1,12 @@
-"""Workers of this process that pull from a lazy source: `cap` of them, never one task an item."""
+"""Workers of this process that pull from a lazy source: a bounded number, never one task an item."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar, cast
+from functools import partial
+from typing import Final, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -12,8 +14,9 @@ import anyio.lowlevel
 from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
 from executors.makers import maker
+from executors.places import place
 
-__all__ = ["Done", "Failed", "Result", "pull"]
+__all__ = ["AtHand", "Done", "Failed", "Result", "pull"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,6 +42,16 @@ Result = Done[T, R] | Failed[T]
 _done = maker(Done)
 
 
+@runtime_checkable
+class AtHand(Protocol):
+    """An async source that knows whether its next item comes without waiting."""
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether `__anext__` would now return an item at once."""
+        ...
+
+
 async def pull(
     items: Iterable[T] | AsyncIterable[T],
     work: Callable[[T], Awaitable[R]],
@@ -46,6 +59,7 @@ async def pull(
     cap: int,
     settle: Callable[[Result[T, R]], None],
     stop: Stop | None = None,
+    spare: int = 0,
 ) -> None:
     """Do the work of each item, at most `cap` at once, and hand each result to `settle`.
 
@@ -57,9 +71,11 @@ async def pull(
     Args:
         items: read one at a time, each only when a worker is free.
         work: what to do; its exceptions become `Failed` values.
-        cap: workers, at least 1.
+        cap: how many work at once, at least 1.
         settle: called once an item on the loop's thread; it may raise Halted to stop the pulling.
         stop: heeded while this runs.
+        spare: workers that stand in for those that stepped aside, since they only wait for the disk
+            (see `executors.places`); without any, nobody does.
 
     Raises:
         Halted: a bound was reached.
@@ -68,12 +84,12 @@ async def pull(
     """
     if cap < 1:
         raise ValidationError(f"cap={cap!r} lets no work through", hint="give 1 or more")
-    crew = _Crew(items, work, settle, stop=stop or Stop(), cap=cap)
+    crew = _Crew(items, work, settle, stop=stop or Stop(), cap=cap, spare=spare)
     try:
         with crew.stop.heeding():
             async with anyio.create_task_group() as group:
                 group.start_soon(crew.watch)
-                for _ in range(cap):
+                for _ in range(cap + spare):
                     group.start_soon(crew.worker, group.cancel_scope)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
@@ -91,6 +107,8 @@ class _Worker:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     item: object = _NOTHING
     """What is in flight; nothing while it waits for the source."""
+    placed: bool = False
+    """It counts among those who work."""
 
 
 class _Crew(Generic[T, R]):
@@ -104,13 +122,17 @@ class _Crew(Generic[T, R]):
         *,
         stop: Stop,
         cap: int,
+        spare: int,
     ) -> None:
         self.stop = stop
         self._source = _Source(items)
         self._work = work
         self._settle = settle
         self._workers: list[_Worker] = []
-        self._left = cap
+        self._left = cap + spare
+        self._free = cap
+        """Places that nobody works at."""
+        self._standing_by: deque[anyio.Event] = deque()
         self._watching = anyio.CancelScope()
         self.halts: list[Halted] = []
         self.exits: list[KeyboardInterrupt | SystemExit] = []
@@ -128,6 +150,7 @@ class _Crew(Generic[T, R]):
         """Pull and work until nothing is left to do."""
         me = _Worker()
         self._workers.append(me)
+        place(partial(self._step_aside, me))
         try:
             with me.scope:
                 await self._pulling(me)
@@ -137,6 +160,7 @@ class _Crew(Generic[T, R]):
             # Raised by a task of its own it would break the event loop, for all who use it.
             self.exits.append(wanted)
             group.cancel()
+        self._step_aside(me)
         self._left -= 1
         if not self._left:
             self._watching.cancel()
@@ -145,12 +169,36 @@ class _Crew(Generic[T, R]):
         while not self._heed():
             # Work that makes a result of its cancellation must not be given more of it.
             await anyio.lowlevel.checkpoint_if_cancelled()
+            if not me.placed and not self._placed(me):
+                await self._stand_by()
+                continue
             source = self._source
             item = source.next() if source.at_once else await source.coming()
             if isinstance(item, _End):
                 return
             me.item = item
             self._settled(me, await self._tried(item))
+
+    def _placed(self, me: _Worker) -> bool:
+        """Give a worker a place if there is one."""
+        if self._free:
+            self._free -= 1
+            me.placed = True
+        return me.placed
+
+    async def _stand_by(self) -> None:
+        """Wait until there may be a place."""
+        woken = anyio.Event()
+        self._standing_by.append(woken)
+        await woken.wait()
+
+    def _step_aside(self, me: _Worker) -> None:
+        """Let another worker have the place of one that needs it no more."""
+        if me.placed:
+            me.placed = False
+            self._free += 1
+            if self._standing_by:
+                self._standing_by.popleft().set()
 
     def _settled(self, me: _Worker, result: Result[T, R]) -> None:
         me.item = _NOTHING
@@ -201,6 +249,8 @@ class _Source(Generic[T]):
         """Nothing is waited for: `next` gives the items, else `coming`."""
         self._sync = iter(items) if isinstance(items, Iterable) else iter(())
         self._async = None if isinstance(items, Iterable) else aiter(items)
+        source = cast("object", self._async)
+        self._knows = source if isinstance(source, AtHand) else None
         self._lock = anyio.Lock()
 
     def next(self) -> T | _End:
@@ -208,5 +258,7 @@ class _Source(Generic[T]):
 
     async def coming(self) -> T | _End:
         assert self._async is not None
+        if self._knows is not None and self._knows.at_hand:
+            return await anext(self._async, _END)  # a turn of the loop for each would cost more
         async with self._lock:
             return await anext(self._async, _END)
