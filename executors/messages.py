@@ -147,6 +147,10 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     """The name that the server says answered."""
+    answered_by: str | None = None
+    """Which model answered in place of the one that was asked; None when that one did."""
+    unsettled: int = 0
+    """Tries at other models before this answer that may have been billed."""
     calls: tuple[ToolCall, ...] = ()
     """Tools that it wants run; none where the round was cut or refused, or one was malformed."""
     malformed: MalformedCall | None = None

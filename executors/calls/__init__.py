@@ -4,5 +4,5 @@ calls     reserve, single flight, journal, endpoint, settle
 keys      what decides an answer, as one key
 log       the events of one call
 payment   what one call draws on the budget
-shown     the text of an answer as it comes
+tariff    what a call may cost, and did
 """

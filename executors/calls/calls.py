@@ -17,20 +17,21 @@ import anyio
 from executors.calls.keys import call_key
 from executors.calls.log import Answer, CallLog
 from executors.calls.payment import Payment, Room
-from executors.calls.shown import OnText, Shown
+from executors.calls.tariff import Tariff
 from executors.clock import Clock, SystemClock
 from executors.endpoint.buckets import Limits
 from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import Halted, ModelError
 from executors.events import Emit, Warned
-from executors.gate.allowance import Allowance, Estimate
+from executors.gate.allowance import Allowance
 from executors.ids import ContentKey, NodeId
 from executors.journal.records import Filed, Journal, NoJournal
 from executors.makers import maker
 from executors.messages import CallRole, ModelReply, ModelRequest
 from executors.models.base import Model, ModelInfo
 from executors.models.invoke import check_window, invoke
-from executors.models.prices import NoPrices, Price, PriceList, cost_of, worst_cost
+from executors.models.prices import NoPrices, PriceList
+from executors.models.shown import OnText, Shown
 from executors.models.tool_calls import check_tools
 from executors.tokens import TokenCounter, estimate, estimate_request
 
@@ -50,7 +51,7 @@ class Foreseen:
     """The journal holds its answer, so that it would cost nothing."""
 
 
-_answer, _estimate = maker(Answer), maker(Estimate)
+_answer = maker(Answer)
 
 
 class Calls:
@@ -166,8 +167,8 @@ class Calls:
         found = self.journal.find(key)
         if found is not None:
             return _filed(found, key, log)
-        price = self._prices.price(model.info)
-        worst = _worst_case(prompt, request.max_tokens, price)
+        tariff = Tariff(self._prices, model.info)
+        worst = tariff.worst(prompt, request.max_tokens)
         payment = Payment(
             self._room, worst, log, _sending(model, request, shown), journal=self.journal
         )
@@ -176,14 +177,22 @@ class Calls:
         try:
             payment.begin(reservation)
             reply, attempts = await endpoint.run(
-                payment.attempt, on_retry=payment.retried, tokens=worst.tokens, used=_tokens_of
+                payment.attempt,
+                on_retry=payment.retried,
+                tokens=prompt + request.max_tokens,
+                used=_tokens_of,
             )
         except BaseException as error:
             payment.fail(error, self.clock.monotonic() - started)
             raise
-        cost = cost_of(reply.usage, price)
+        cost = tariff.cost(reply)
         attempts += reply.requests - 1
-        paid = payment.settle(reply.usage, cost, attempts)
+        paid = payment.settle(
+            reply.usage,
+            cost,
+            attempts,
+            unsettled=tariff.unsettled(reply, prompt, request.max_tokens),
+        )
         answer = _answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
         try:
             await self.journal.answer(key, reply, paid)
@@ -308,8 +317,3 @@ def _shared(answer: Answer, log: CallLog) -> Answer:
 
 def _tokens_of(reply: ModelReply) -> int | None:
     return reply.usage.total
-
-
-def _worst_case(prompt: int, max_tokens: int, price: Price | None) -> Estimate:
-    usd = None if price is None else worst_cost(prompt, max_tokens, price)
-    return _estimate(tokens=prompt + max_tokens, usd=usd)

@@ -148,10 +148,24 @@ class Payment:
             self._close(charge=True)
             self._reservation = await self._room.reserve(replace(self._worst, calls=0))
 
-    def settle(self, usage: Usage, cost: Decimal | None, attempts: int) -> Paid:
-        """Charge an answer; return what the call drew in all."""
+    def settle(
+        self,
+        usage: Usage,
+        cost: Decimal | None,
+        attempts: int,
+        *,
+        unsettled: Estimate | None = None,
+    ) -> Paid:
+        """Charge an answer; return what the call drew in all.
+
+        Args:
+            unsettled: what tries at other models may have cost besides.
+        """
         assert self._reservation is not None
         tokens = usage.total
+        if unsettled is not None:
+            tokens = None if tokens is None else tokens + unsettled.tokens
+            cost = None if cost is None else cost + (unsettled.usd or 0)
         if self._room.settle(self._reservation, tokens, cost):
             self._log.overrun()
         self._reservation = None

@@ -80,6 +80,7 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
         stop_raw=cast("str | None", fields.get("w")),
         usage=Usage(input=tiers[0], cache_read=tiers[1], cache_write=tiers[2], output=tiers[3]),
         model=cast("str | None", fields.get("m")),
+        answered_by=cast("str | None", fields.get("y")),
         calls=tuple(_call(parts) for parts in cast("list[object]", fields.get("c", []))),
         malformed=_malformed(fields.get("k")),
         blocks=_blocks(fields.get("o")),
@@ -94,7 +95,7 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
 
 def _require_kinds(fields: Fields) -> None:
     """Refuse what a reply would hold and nobody could work with."""
-    for name in ("x", "s", "w", "m", "r"):
+    for name in ("x", "s", "w", "m", "r", "y"):
         if not isinstance(fields.get(name, ""), str):
             raise TypeError(f"{name!r} is no text")
     tiers = cast("list[object]", fields.get("u", [None] * 4))
@@ -120,6 +121,8 @@ def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
         fields["m"] = reply.model
     if reply.temperature is not None:
         fields["t"] = exact(reply.temperature)
+    if reply.answered_by is not None:
+        fields["y"] = reply.answered_by
     if reply.requests != 1:
         fields["q"] = reply.requests
     if reply.reasoning is not None:

@@ -3,6 +3,9 @@
 base      the Model protocol
 invoke    the call itself (only executors.calls.calls imports it)
 tool_calls tool calls as providers write them, read strictly
+shown     the text of an answer as it comes
+breaker   a model that is left alone for a while when it fails
+fallback  several models, asked in order
 wire      bounded HTTP, for every provider that is a server
 openai    chat completions of any compatible server
 local     llama.cpp on this machine

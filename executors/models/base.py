@@ -33,11 +33,18 @@ class ModelInfo:
     logprobs: bool = False
     max_concurrency: int | None = None
     """Calls that the model can serve at once; None when the caller decides."""
+    others: tuple[ModelInfo, ...] = ()
+    """Models that may answer in its place, and then cost what they cost."""
 
     @property
     def spec(self) -> str:
         """The name people see: provider and model."""
         return f"{self.provider}:{self.name}"
+
+    @property
+    def title(self) -> str:
+        """The name people see, and the server where it says more."""
+        return f"{self.spec} at {self.server}" if self.server else self.spec
 
     @property
     def server(self) -> str:
