@@ -200,7 +200,7 @@ def _name(path: Path) -> str:
 
 
 def _task(path: Path) -> str:
-    return f"[part {_name(path)}] Do this part of the task."
+    return f"[part {_name(path)}] Design and implement this part of the whole."
 
 
 def _said(path: Path) -> str:
