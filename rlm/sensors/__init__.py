@@ -2,15 +2,15 @@
 
 base          what a sensor is given and what it says
 schema        JSON that fits a schema
-citations     findings whose quotes stand in the records that they name
-python_tests  Python code that passes tests, in a process of its own
+cited         findings whose quotes stand in the records that they name
+trial         Python code that passes tests, in a process of its own
 child         that process
 confining     what keeps it from doing harm
 """
 
 from rlm.sensors.base import Sensor, SensorContext
-from rlm.sensors.citations import citations
-from rlm.sensors.python_tests import python_tests
+from rlm.sensors.cited import citations
 from rlm.sensors.schema import json_schema
+from rlm.sensors.trial import python_tests
 
 __all__ = ["Sensor", "SensorContext", "citations", "json_schema", "python_tests"]

@@ -15,6 +15,7 @@ from rlm.verdict import NeedsRevision, Satisfied, Verdict
 __all__ = ["json_schema"]
 
 _COMPLAINTS: Final = 10
+_COUNTED: Final = 1_000
 _COMPLAINT: Final = 300  # characters
 
 
@@ -49,7 +50,8 @@ def json_schema(schema: Mapping[str, object]) -> Sensor:
         if isinstance(found, Unparsed):
             why = f"the result is not the JSON that was asked for: {found.reason}"
             return NeedsRevision(critique=f"{why} (at character {found.position})")
-        amiss = [_worded(error) for error in islice(validator.iter_errors(found.value), 1_000)]
+        errors = list(islice(validator.iter_errors(found.value), _COUNTED))
+        amiss = [_worded(error) for error in sorted(errors, key=lambda error: error.json_path)]
         if not amiss:
             return Satisfied()
         more = [f"and {len(amiss) - _COMPLAINTS} more"] if len(amiss) > _COMPLAINTS else []
