@@ -6,6 +6,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 __all__ = ["batches", "chains"]
@@ -29,11 +30,12 @@ def batches(calls: Iterable[T], parallel: Callable[[T], bool]) -> Iterator[list[
 def chains(calls: Sequence[T], paths: Callable[[T], Collection[str]]) -> list[list[T]]:
     """Split parallel calls so that those which touch the same path, or one inside it, stay in order.
 
-    Each chain runs one after another, the chains side by side. O(n log n) in the paths.
+    Each chain runs one after another, the chains side by side. O(n log n) in the paths, which are
+    compared as they are written: all of them relative to one folder, or all of them absolute.
     """
     parent = list(range(len(calls)))
     touched = sorted(
-        (tuple(posixpath.normpath(path).split("/")), index)
+        (PurePosixPath(posixpath.normpath(path)).parts, index)
         for index, call in enumerate(calls)
         for path in paths(call)
     )

@@ -139,8 +139,8 @@ class _Working:
             return self._ended(_CUT[reply.stop], reply.stop)
         if reply.malformed is not None:
             return self._unread(reply, reply.malformed)
-        self._malformed.broken()
         if reply.calls:
+            self._malformed.broken()
             return await self._called(reply, number)
         match reply.stop:
             case "pause":

@@ -16,7 +16,16 @@ from executors.models.base import Model
 from executors.replies import JsonValue
 from executors.tools.base import Arguments, Tool
 
-__all__ = ["AskPerson", "Guards", "Policy", "Question", "ToolRequest", "Tools", "Worker"]
+__all__ = [
+    "AskPerson",
+    "Guards",
+    "Policy",
+    "Question",
+    "ToolRequest",
+    "Tools",
+    "Worker",
+    "check_tools",
+]
 
 _SWITCHED: Final = ("denials", "identical_errors", "identical_calls", "malformed", "seconds_a_tool")
 _LEAST: Final = {"rounds": 1, "result_characters": 200}

@@ -53,6 +53,6 @@ def _escaped(found: re.Match[str]) -> str:
 def _plain(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: getattr(value, one.name) for one in fields(value)}
-    from pydantic_core import to_jsonable_python  # heavy, and few results need it
+    from pydantic import TypeAdapter  # heavy, and few results need it
 
-    return cast("object", to_jsonable_python(value))
+    return cast("object", TypeAdapter(object).dump_python(value, mode="json"))

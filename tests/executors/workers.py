@@ -41,6 +41,11 @@ def said(text: str = "done", stop: StopReason = "end") -> ModelReply:
     return ModelReply(text=text, stop=stop, usage=Usage(input=10, output=2))
 
 
+def then_done(*turns: ModelReply) -> ModelScript:
+    """Return a script that ends after these turns."""
+    return [*turns, said("done")]
+
+
 def a_tool(
     name: str = "look",
     execute: Execute | None = None,
