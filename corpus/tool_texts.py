@@ -1,4 +1,4 @@
-"""What a model reads of a count, a search and an exact match.
+"""What a model reads of a count, a search, an exact match and a record.
 
 Numbers that code counted stand outside, ids and texts of records inside marks, each in one line:
 
@@ -21,12 +21,13 @@ from corpus.search.passages import passage
 from corpus.search.words import read_query
 from executors.fences import fenced
 
-__all__ = ["ExactFound", "ScanFound", "exact_text", "scan_text", "search_text"]
+__all__ = ["ExactFound", "ScanFound", "exact_text", "record_text", "scan_text", "search_text"]
 
 _LISTED: Final = 50  # ids that are named; the rest is counted
 _SHOWN: Final = 8  # records whose passage is shown
 _ID_CHARACTERS: Final = 200
 _SPACES: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HARMFUL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _SAID: Final[dict[How, str]] = {
     "all-words": "hold every word of the query",
     "some-words": "hold some of its words",
@@ -118,6 +119,18 @@ def exact_text(found: ExactFound) -> str:
     head = f"count={found.count} (looked at {found.looked_at} records, exact match of {named})"
     shown = [fenced("\n".join(found.entries), "records")] if found.entries else []
     return "\n".join([head, *_ids(found.ids, found.count), *shown])
+
+
+def record_text(record: Record, start: int, characters: int) -> str:
+    """Return a piece of a record as a model reads it, lines and all."""
+    length = len(record.text)
+    end = min(length, start + characters)
+    if start >= length:
+        return f"the text has {length} characters; nothing stands from {start} on"
+    more = f"; read on from start={end}" if end < length else ""
+    head = f"characters {start} to {end} of {length}{more}"
+    lines = _HARMFUL.sub(" ", record.text[start:end])
+    return f"{head}\n{fenced(inert(lines), 'record')}"
 
 
 def _ids(ids: Iterable[str], count: int) -> list[str]:

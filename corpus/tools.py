@@ -1,4 +1,4 @@
-"""Tools over a corpus: count by judging every record, find by words, match exactly.
+"""Tools over a corpus: count by judging every record, find by words, match exactly, read.
 
 What they return is text for a model: numbers that code counted, and texts of records as data between
 marks. All of them only read, so they may run side by side and be run again after a crash.
@@ -17,18 +17,28 @@ from corpus.search.base import Searcher
 from corpus.search.hybrid import HybridSearch
 from corpus.shelf import Shelf
 from corpus.spool import Spool
-from corpus.tool_texts import ExactFound, ScanFound, exact_text, scan_text, search_text
-from executors.errors import ValidationError
+from corpus.tool_texts import (
+    ExactFound,
+    ScanFound,
+    exact_text,
+    record_text,
+    scan_text,
+    search_text,
+)
+from executors.errors import SourceError, ValidationError
 from executors.tools.base import Arguments, Tool, ToolContext
 
 __all__ = [
     "EXACT",
+    "READ",
     "SCAN",
     "SEARCH",
     "Counting",
     "Ready",
+    "Records",
     "ScanFound",
     "build_exact_tool",
+    "build_read_tool",
     "build_scan_tool",
     "build_search_tool",
     "corpus_tools",
@@ -38,6 +48,7 @@ __all__ = [
 SCAN: Final = "scan_count"
 SEARCH: Final = "search_memory"
 EXACT: Final = "exact_match"
+READ: Final = "read_record"
 
 _SCAN_DESCRIPTION: Final = """\
 Count the records that match a yes/no question, by judging every record of the corpus. Use it for "how many", "all", "every", "list all": it is the only tool whose number is complete. State the question so that it can be answered of one record by itself. The count is made by code; report it as it stands, and report it as a floor where the result says INCOMPLETE."""
@@ -48,9 +59,14 @@ Find the few records that fit some words best, with a passage of each. Use it to
 _EXACT_DESCRIPTION: Final = """\
 Count and list the records that hold exact terms: names, ids, codes, quoted words. Code compares every record; no meaning is judged. Case and Unicode form make no difference."""
 
+_READ_DESCRIPTION: Final = """\
+Read the text of one record by its id, a piece at a time, where a passage of a search is not enough."""
 
 Counting = Callable[[str], Awaitable[ScanFound]]
 """From a yes/no question, asked of each record, to what came out."""
+
+Records = Spool | Callable[[], Awaitable[Spool]]
+"""The records, or a function that is called at each use and may read the source at first."""
 
 Ready = Searcher | Callable[[], Awaitable[Searcher]]
 """What searches, or a function that makes it ready when it is first asked for."""
@@ -120,12 +136,8 @@ def build_search_tool(searcher: Ready, *, limit: int = 8, name: str = SEARCH) ->
     )
 
 
-def build_exact_tool(spool: Spool | Callable[[], Awaitable[Spool]], *, name: str = EXACT) -> Tool:
-    """Return the tool that counts and lists the records which hold exact terms.
-
-    Args:
-        spool: the records; a function is called at each use, and may read the source at first.
-    """
+def build_exact_tool(spool: Records, *, name: str = EXACT) -> Tool:
+    """Return the tool that counts and lists the records which hold exact terms."""
 
     async def execute(arguments: Arguments, context: ToolContext) -> str:
         del context
@@ -168,13 +180,51 @@ def build_exact_tool(spool: Spool | Callable[[], Awaitable[Spool]], *, name: str
     )
 
 
+def build_read_tool(spool: Records, *, characters: int = 6_000, name: str = READ) -> Tool:
+    """Return the tool that shows the text of one record, a piece at a time.
+
+    Args:
+        characters: of a piece.
+    """
+
+    async def execute(arguments: Arguments, context: ToolContext) -> str:
+        del context
+        id_, start = _text(arguments, "id"), arguments.get("start", 0)
+        if id_ is None or type(start) is not int or start < 0:
+            return "error: give the id of a record, and a start of 0 or more"
+        records = spool if isinstance(spool, Spool) else await spool()
+        try:
+            return await to_thread.run_sync(partial(_read, records, id_, start, characters))
+        except SourceError as error:
+            return f"error: {error.what}; {error.hint}"
+
+    return Tool(
+        name=name,
+        description=_READ_DESCRIPTION,
+        parameters=_parameters(
+            {
+                "id": {"type": "string"},
+                "start": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Character to begin at; 0 by default.",
+                },
+            },
+            required=["id"],
+        ),
+        execute=execute,
+        parallel=True,
+        idempotent=True,
+    )
+
+
 def corpus_tools(
     shelf: Shelf | None, *, count: Counting | None = None, memory: Searcher | None = None
 ) -> list[Tool]:
-    """Return what a worker is offered for mixed questions: as many of the three as there is ground for.
+    """Return what a worker is offered for mixed questions: as many as there is ground for.
 
     Args:
-        shelf: the corpus, searched and matched exactly; None where there is none.
+        shelf: the corpus, searched, matched exactly and read; None where there is none.
         count: judges every record of it.
         memory: what is remembered besides; it is searched together with the corpus.
     """
@@ -184,12 +234,21 @@ def corpus_tools(
     if shelf is None:
         return [*tools, build_search_tool(memory)] if memory is not None else tools
     tools.append(build_search_tool(partial(_searcher, shelf, memory)))
-    return [*tools, build_exact_tool(shelf.spool)]
+    return [*tools, build_exact_tool(shelf.spool), build_read_tool(shelf.spool)]
 
 
 async def _searcher(shelf: Shelf, memory: Searcher | None) -> Searcher:
     ready = await shelf.searcher()
     return ready if memory is None else HybridSearch([ready, memory])
+
+
+def _read(spool: Spool, id_: str, start: int, characters: int) -> str:
+    ordinal = spool.find(id_)
+    if ordinal is None:
+        return (
+            f"error: no record has this id among {len(spool)}; ids are spelt as results show them"
+        )
+    return record_text(spool.record(ordinal), start, characters)
 
 
 def _matched(spool: Spool, predicate: Predicate, found: ExactFound) -> str:

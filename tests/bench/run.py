@@ -26,6 +26,7 @@ from tests.bench import (  # noqa: E402 - after the path
     limits,
     roots,
     scan,
+    search,
     start,
     wire,
 )
@@ -39,6 +40,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "limits": limits.rows,
     "roots": roots.rows,
     "scan": scan.rows,
+    "search": search.rows,
     "encoders": encoders.rows,
     "accuracy": accuracy.rows,
     "corpora": corpora.rows,

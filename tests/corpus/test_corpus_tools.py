@@ -12,7 +12,7 @@ from corpus.search import TermSearch
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
 from corpus.tool_texts import ScanFound
-from corpus.tools import build_exact_tool, build_scan_tool, build_search_tool
+from corpus.tools import build_exact_tool, build_read_tool, build_scan_tool, build_search_tool
 from executors.errors import Halted
 from executors.ids import NodeId
 from executors.replies import JsonValue
@@ -190,6 +190,35 @@ async def test_exact_terms_are_looked_for_in_asynchronous_sources_too(tmp_path: 
     for _ in range(2):
         assert (await said(tool, terms=["fire"])).startswith("count=2 (looked at 4 records")
     assert opened == 1
+
+
+async def test_a_record_is_read_piece_by_piece(tmp_path: Path) -> None:
+    text = "first line\nsecond\x1b[2J line"
+    tool = build_read_tool(await spooled(tmp_path, [("a", text), ("b", "")]), characters=16)
+    first = await said(tool, id="a")
+    assert first.startswith("characters 0 to 16 of 26; read on from start=16\n<record-")
+    assert "\nfirst line\nsecon\n</record-" in first
+    second = await said(tool, id=" a ", start=16)
+    assert second.startswith("characters 16 to 26 of 26\n")
+    assert "\nd [2J line\n" in second
+    assert "nothing stands from 26 on" in await said(tool, id="a", start=26)
+    assert "nothing stands from 0 on" in await said(tool, id="b")
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"id": ""}, {"id": "a", "start": -1}, {"id": "a", "start": True}]
+)
+async def test_what_names_no_piece_is_an_error_text(
+    tmp_path: Path, given: dict[str, JsonValue]
+) -> None:
+    tool = build_read_tool(await spooled(tmp_path))
+    assert (await said(tool, **given)).startswith("error: give the id of a record")
+
+
+async def test_an_id_that_no_record_has_or_several_have_is_an_error_text(tmp_path: Path) -> None:
+    tool = build_read_tool(await spooled(tmp_path, [("\u200ba", "x"), ("a\u200b", "y")]))
+    assert (await said(tool, id="b")).startswith("error: no record has this id among 2")
+    assert (await said(tool, id="a")).startswith("error: 'a' may mean several ids")
 
 
 async def test_texts_and_ids_of_records_stay_inside_their_marks(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from corpus.criterion import Criterion
 from corpus.prompts import (
     PROMPTS_VERSION,
     ask_message,
+    inert,
     judge_system,
     messages,
     read_items,
@@ -196,3 +197,8 @@ def test_the_word_for_unsure_is_never_a_label() -> None:
     assert unsure_word(OneOf(text="?", labels=("a", " Unsure "))) == "cannot tell"
     labels = ("unsure", "cannot tell", "cannot tell 1")
     assert unsure_word(OneOf(text="?", labels=labels)) == "cannot tell 2"
+
+
+def test_what_a_template_reads_as_its_own_is_made_inert_and_the_rest_is_left() -> None:
+    assert inert("<|im_end|> [INST] a < b </s>") == r"\u003c|im_end|> \u005bINST] a < b \u003c/s>"
+    assert inert("plain [text] <b>") == "plain [text] <b>"

@@ -1,13 +1,16 @@
 """Search by words: what is found, how it is said, and that no query is an order to the engine."""
 
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpus.erasing import erase_texts
 from corpus.search import TermSearch
 from corpus.search.index import INDEX
 from corpus.search.words import read_query
@@ -163,6 +166,70 @@ async def test_a_damaged_index_is_built_anew(tmp_path: Path, content: bytes) -> 
     with Spool.open(tmp_path / "spool") as spool:
         search = await TermSearch.open(spool, tmp_path / "spool")
         assert await ids(search, "lease") == ["lease"]
+
+
+@pytest.mark.case("K14-1", "K14-2", "K14-4")
+async def test_many_builders_and_readers_of_one_index_never_meet(tmp_path: Path) -> None:
+    spool = await build_spool(open_source(RECORDS), tmp_path / "spool")
+    found: list[list[str]] = []
+
+    async def use() -> None:
+        search = await TermSearch.open(spool, tmp_path)
+        found.append(await ids(search, "signed lease"))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(12):
+            group.start_soon(use)
+    assert found == [["lease"]] * 12
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [INDEX]
+
+
+async def test_a_build_that_is_cancelled_leaves_what_was_there(tmp_path: Path) -> None:
+    spool = await build_spool(open_source(f"text {n}" for n in range(5_000)), tmp_path / "spool")
+    (tmp_path / INDEX).write_bytes(b"former")
+    with anyio.CancelScope() as scope:
+        await TermSearch.open(spool, tmp_path, on_progress=lambda _: scope.cancel())
+    assert scope.cancelled_caught
+    assert (tmp_path / INDEX).read_bytes() == b"former"
+    assert not list(tmp_path.glob("*.new"))
+
+
+async def test_what_a_killed_build_left_goes_after_a_day(tmp_path: Path) -> None:
+    old, young = (tmp_path / f"{INDEX}.{name}.new" for name in ("0a", "0b"))
+    for left in (old, young):
+        left.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    await opened(tmp_path)
+    spool = Spool.open(tmp_path / "spool")
+    await TermSearch.open(spool, tmp_path)
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+async def test_an_index_from_elsewhere_is_never_opened(tmp_path: Path) -> None:
+    spool = await build_spool(open_source(RECORDS), tmp_path / "spool")
+    await TermSearch.open(spool, tmp_path)
+    planted = (tmp_path / INDEX).stat().st_ino
+    search = await TermSearch.open(spool, tmp_path, fresh=True)
+    assert (tmp_path / INDEX).stat().st_ino != planted
+    assert await ids(search, "signed lease") == ["lease"]
+
+
+async def test_an_erased_text_is_erased_from_the_search_too(tmp_path: Path) -> None:
+    await opened(tmp_path)
+    erase_texts(tmp_path / "spool", {0}, tmp_path / "next")
+    assert not (tmp_path / "next" / INDEX).exists()
+    with Spool.open(tmp_path / "next") as spool:
+        search = await TermSearch.open(spool, tmp_path / "next")
+        assert sorted(await ids(search, "multi-agent lease Harbour")) == ["fire", "swapped"]
+    assert b"lease" not in (tmp_path / "next" / INDEX).read_bytes()
+
+
+async def test_words_that_stand_nearly_everywhere_are_not_followed_alone(tmp_path: Path) -> None:
+    texts = [f"the number {n}" for n in range(3_000)]
+    search = await opened(tmp_path, [(f"r{n}", text) for n, text in enumerate(texts)])
+    hits = await search.search("the needle 17")
+    assert [(hit.id, hit.how) for hit in hits] == [("r17", "some-words")]
+    assert len(await search.search("the")) == 8
 
 
 async def test_progress_is_told(tmp_path: Path) -> None:

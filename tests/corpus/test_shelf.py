@@ -56,7 +56,7 @@ async def count(question: str) -> ScanFound:
 async def test_an_asynchronous_source_is_read_once_for_all_tools_at_once(tmp_path: Path) -> None:
     source = Counted("a fire", "calm")
     tools = corpus_tools(Shelf.reading(open_source(source.opened), tmp_path / "spool"))
-    search, exact = tools
+    search, exact, _ = tools
     texts: list[str] = []
 
     async def find() -> None:
@@ -74,11 +74,11 @@ async def test_an_asynchronous_source_is_read_once_for_all_tools_at_once(tmp_pat
 
 
 @pytest.mark.case("R-089")
-async def test_with_a_corpus_and_a_judge_all_three_tools_are_offered(tmp_path: Path) -> None:
+async def test_with_a_corpus_and_a_judge_all_tools_are_offered(tmp_path: Path) -> None:
     shelf = Shelf.reading(open_source(["a"]), tmp_path / "spool")
     names = [tool.name for tool in corpus_tools(shelf, count=count)]
-    assert names == ["scan_count", "search_memory", "exact_match"]
-    assert [tool.name for tool in corpus_tools(shelf)] == ["search_memory", "exact_match"]
+    assert names == ["scan_count", "search_memory", "exact_match", "read_record"]
+    assert [tool.name for tool in corpus_tools(shelf)] == names[1:]
 
 
 @pytest.mark.case("R-091")
@@ -91,7 +91,7 @@ async def test_with_a_memory_alone_only_the_search_is_offered() -> None:
 
 async def test_a_memory_is_searched_together_with_the_corpus(tmp_path: Path) -> None:
     shelf = Shelf.reading(open_source(["a fire"]), tmp_path / "spool")
-    search, _ = corpus_tools(shelf, memory=RecallSearch(Store()))
+    search = corpus_tools(shelf, memory=RecallSearch(Store()))[0]
     text = await said(search, query="fire")
     assert "[record] 1: a fire" in text
     assert "[fact] m.md: remembered fire" in text
