@@ -12,7 +12,7 @@ from executors.clock import VirtualClock
 from executors.engine.stop import Stop
 from executors.errors import Halted
 from executors.events import ToolFinished, ToolStarted
-from executors.loop import Ended, Finished, Guards, ToolRequest
+from executors.loop import Ended, Finished, Guards
 from executors.models.fakes.scripted import ModelScript
 from executors.replies import JsonValue
 from executors.secrets import Secret
@@ -20,8 +20,6 @@ from executors.tools.base import Arguments, Tool, ToolContext
 from tests.executors.workers import Shop, a_tool, call, calls, is_sealed, raising, then_done
 
 pytestmark = pytest.mark.anyio
-
-REQUEST = ToolRequest(tool="look", arguments={}, context={}, node=NodeId("root"), depth=0)
 
 
 async def results_of(script: ModelScript, *tools: Tool, guards: Guards | None = None) -> list[str]:
