@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from executors.ids import ContentKey
-from executors.messages import ModelRequest
+from executors.messages import Message, ModelRequest
 from executors.models.base import ModelInfo
 
 __all__ = ["call_key"]
@@ -35,13 +35,21 @@ def call_key(info: ModelInfo, request: ModelRequest, ordinal: int) -> ContentKey
     for message in request.messages:
         parts += (message.role, message.content)
         if message.calls or message.call_id is not None or message.blocks is not None:
-            parts += ("turn", repr((message.calls, message.call_id, message.blocks)))
+            parts += ("turn", _turn(message))
     last = parts.pop()
     # All but the last content is the same for a whole count; long histories are not worth keeping.
     begun = _begun_before if sum(map(len, parts)) <= _KEPT_CHARACTERS else _begun
     digest = begun(info, *parts).copy()
     digest.update(_framed(last))
     return ContentKey(digest.hexdigest())
+
+
+def _turn(message: Message) -> str:
+    """Return what a turn says besides its text; written out, since classes may get more fields."""
+    calls = [(call.id, call.name, call.arguments) for call in message.calls]
+    blocks = message.blocks
+    beside = None if blocks is None else (blocks.provider, blocks.model, blocks.data)
+    return repr((calls, message.call_id, beside))
 
 
 def _begun(info: ModelInfo, *parts: str) -> blake2b:

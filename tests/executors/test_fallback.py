@@ -24,6 +24,7 @@ from executors.errors import (
     ValidationError,
 )
 from executors.gate.allowance import Caps, CapsAllowance
+from executors.journal.records import Journal
 from executors.journal.replay import Replay
 from executors.messages import ModelReply
 from executors.models.base import Model, ModelInfo, StreamingModel
@@ -194,7 +195,7 @@ async def test_what_one_model_said_the_next_does_not_say_again() -> None:
 
 
 # ---------------------------------------------------------------- what it costs
-def run_of(caps: Caps | None = None, **more: object) -> Calls:
+def run_of(caps: Caps | None = None, *, journal: Journal | None = None) -> Calls:
     clock = VirtualClock()
     return Calls(
         allowance=CapsAllowance(caps or Caps(), clock),
@@ -202,7 +203,7 @@ def run_of(caps: Caps | None = None, **more: object) -> Calls:
         clock=clock,
         retry=RetryPolicy(attempts=1),
         prices=PriceTable({"a": CHEAP, "b": DEAR}),
-        **more,  # type: ignore[arg-type]
+        journal=journal,
     )
 
 
