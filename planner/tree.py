@@ -137,14 +137,14 @@ class TaskTree:
         """Say that a node waits for another one.
 
         Raises:
-            InternalError: one of them is not there, they are the same, or the other one already
-                waits for this one, or stands above or below it.
+            InternalError: one of them is not there, they are the same, one stands above the other,
+                or the other one waits for this one, near or far.
         """
-        if (
-            self.node(node) == self.node(needed)
-            or self._graph.has_edge(needed, node)
-            or self._reaches(node, needed)
-        ):
+        edge: str | None = self._graph.edges.get((needed, node), {}).get("kind")
+        if edge == "depends":
+            return
+        above = {one.id for one in self.ancestors(node)}
+        if node == self.node(needed).id or needed in above or self._reaches(node, needed):
             raise InternalError(f"the node {node!r} cannot wait for {needed!r}")
         self._graph.add_edge(needed, node, kind="depends")
 
@@ -301,11 +301,11 @@ class TaskTree:
             nodes = [_node_of(node) for node in data["nodes"]]
             edges = [(e["source"], e["target"], e["kind"]) for e in data["edges"]]
             tree = cls(nodes[0].task, **data["graph"])
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+            tree._load(nodes, edges)
+        except (ValueError, TypeError, KeyError, IndexError, InternalError) as error:
             raise ValidationError(
                 f"this is no task tree: {type(error).__name__}", hint="give what to_json wrote"
             ) from None
-        tree._load(nodes, edges)
         return tree
 
     def _load(self, nodes: list[TaskNode], edges: list[tuple[NodeId, NodeId, str]]) -> None:
