@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
 from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
@@ -23,6 +24,9 @@ from rlm.events import (
 from rlm.nodes import NodeFold, NodeReceipt, TaskReceipt
 from rlm.sittings import SessionFold, SessionReceipt
 from rlm.totals import Totals
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "TaskReceipt", "Totals"]
 
@@ -77,23 +81,27 @@ class Receipts:
 
     def to_json(self) -> str:
         """Return the receipt as indented JSON."""
-        # pydantic is heavy and only files need it.
-        from pydantic import TypeAdapter
+        return _adapter().dump_json(self, indent=2, exclude={"directory"}).decode()
 
-        return TypeAdapter(Receipts).dump_json(self, indent=2, exclude={"directory"}).decode()
-
-    @classmethod
-    def load(cls, directory: Path) -> Self:
+    @staticmethod
+    def load(directory: Path) -> Receipts:
         """Read the receipt of a run directory.
 
         Raises:
             FileNotFoundError: it holds none.
         """
         import orjson
-        from pydantic import TypeAdapter
 
         raw = orjson.loads((directory / "receipt.json").read_bytes())
-        return TypeAdapter(cls).validate_python({**raw, "directory": directory})
+        return _adapter().validate_python({**raw, "directory": directory})
+
+
+@cache
+def _adapter() -> TypeAdapter[Receipts]:
+    # pydantic is heavy and only files need it; to build what reads and writes them takes it longest.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Receipts)
 
 
 class ReceiptFold:
