@@ -112,7 +112,8 @@ def route_by_rules(
 
     Args:
         contract: the definition of done; it too can ask for completeness.
-        tools: whether the worker can call tools, so that one task may go several ways.
+        tools: whether the worker can call tools, so that one task may go several ways. Without
+            them "exact" is a count of the records that hold all terms.
 
     Example:
         >>> route_by_rules("Who signed the lease?").retrieval
@@ -125,7 +126,9 @@ def route_by_rules(
     complete = implies_completeness(task) or implies_completeness(contract)
     if terms := _exact_terms(task, complete=complete):
         shown = ", ".join(map(repr, terms))
-        return _route("exact", f"the task names exact terms, which code finds: {shown}", terms)
+        if says_contains(task) or tools:
+            return _route("exact", f"the task names exact terms, which code finds: {shown}", terms)
+        return _route("search", f"the task asks about what it names: {shown}", terms)
     if complete:
         return _route("scan", "the question needs every record")
     if compiles_to_count(task):

@@ -14,6 +14,7 @@ from corpus.spool import Spool, build_spool
 from executors.errors import ModelError, ValidationError
 from executors.models.encoders.base import Vectors
 from executors.models.encoders.cache import CachedEncoder
+from executors.models.encoders.load import load_encoder
 
 pytestmark = pytest.mark.anyio
 
@@ -162,3 +163,19 @@ async def test_a_corpus_is_searched_by_words_and_by_meaning_where_an_encoder_is(
     assert both.name == "words and meaning"
     hits = await both.search("fire flames")
     assert (hits[0].id, hits[0].how) == ("blaze", "words-and-meaning")
+
+
+@pytest.mark.slow
+async def test_the_real_encoder_finds_what_no_word_tells(tmp_path: Path) -> None:
+    records = [
+        ("match", "The goalkeeper saved a penalty in the last minute."),
+        ("shares", "The company cut its profit forecast and its stock fell."),
+        ("loaf", "Knead the dough and let it rise overnight."),
+    ]
+    encoder = load_encoder("encoder:minilm", threads=1)
+    try:
+        search = await open_search(await spooled(tmp_path, records), tmp_path, encoder=encoder)
+        hits = await search.search("baking bread at home", limit=1)
+    finally:
+        encoder.close()
+    assert [(hit.id, hit.how) for hit in hits] == [("loaf", "meaning")]

@@ -152,6 +152,13 @@ def test_a_worker_without_tools_is_never_given_any() -> None:
     assert found.retrieval == "scan"
 
 
+def test_without_tools_a_question_about_an_id_is_searched_and_not_counted() -> None:
+    found = route_by_rules("What happened to INV-204?", tools=False)
+    assert (found.retrieval, found.terms) == ("search", ("INV-204",))
+    counted = route_by_rules("How many mails mention INV-204?", tools=False)
+    assert counted.retrieval == "exact"
+
+
 def test_a_typed_question_is_scanned() -> None:
     assert route_by_rules(YesNo(text="INV-204?")).retrieval == "scan"
 
