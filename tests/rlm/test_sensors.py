@@ -13,7 +13,7 @@ from corpus.spool import build_spool
 from executors.errors import SourceError, ValidationError
 from rlm.arbiters import Broken, run_arbiter
 from rlm.sensors import Sensor, SensorContext, citations, json_schema
-from rlm.sensors.cited import Citation, Lookup, Uncited, read_citations
+from rlm.sensors.cited import Citation, Lookup, read_citations
 from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
 pytestmark = pytest.mark.anyio
@@ -150,9 +150,10 @@ async def test_each_citation_that_fails_is_named_with_its_reason() -> None:
 - finding 6, record '': it has no record and no quote and no finding
 Copy each quote exactly from the record that it names, and leave out what none shows.\
 """)
-    uncited = found.extra["uncited"]
-    assert isinstance(uncited, tuple)
-    assert [one.index for one in uncited if isinstance(one, Uncited)] == [1, 2, 3, 4, 5]
+    both = read_citations(result, RECORDS.get)
+    assert isinstance(both, tuple)
+    assert found.extra == {"cited": tuple(both[0]), "uncited": tuple(both[1])}
+    assert [one.index for one in both[1]] == [1, 2, 3, 4, 5]
 
 
 async def test_a_list_without_findings_claims_nothing() -> None:
