@@ -20,7 +20,17 @@ from executors.errors import MissingExtra, OutputError, UsageError, ValidationEr
 from rlm.formats import Fields, write_csv, write_jsonl, write_parquet
 from rlm.render.spreadsheet import CellGuard, restored
 
-__all__ = ["FORMATS", "Format", "Target", "Written", "check_target", "read_csv", "write_result"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Target",
+    "Written",
+    "check_place",
+    "check_target",
+    "read_csv",
+    "write_result",
+    "write_text",
+]
 
 Format = Literal["csv", "jsonl", "parquet"]
 FORMATS: Final[tuple[Format, ...]] = ("csv", "jsonl", "parquet")
@@ -89,6 +99,18 @@ def check_target(
         )
     if format_ == "parquet" and find_spec("pyarrow") is None:
         raise MissingExtra(extra="parquet", needed_for=f"the output {str(target)!r}")
+    check_place(target, source=source, labels=labels)
+    return Target(path=target, format=format_)
+
+
+def check_place(
+    target: Path, *, source: str | Path | None = None, labels: str | Path | None = None
+) -> None:
+    """Check that a file can be written to a path, and that it is none of those that are read.
+
+    Raises:
+        UsageError: no such folder, no right to write, a folder, the source itself or the labels.
+    """
     _check_place(target)
     for what, taken in (("the source", source), ("the labels file", labels)):
         if taken is not None and _same(target, Path(taken)):
@@ -96,7 +118,6 @@ def check_target(
                 f"the output {str(target)!r} is {what} itself",
                 hint="name another file: an output replaces what has its name",
             )
-    return Target(path=target, format=format_)
 
 
 def write_result(
@@ -117,6 +138,21 @@ def write_result(
     if isinstance(result, Tally):
         return _write(_ROW_COLUMNS, _told(map(_of_row, result.rows()), tell), target)
     return _write(_RANKED_COLUMNS, _told(map(_of_ranked, result.rows()), tell), target)
+
+
+def write_text(text: str, path: Path) -> Written:
+    """Write a text as a file, whole or not at all; it ends with the end of a line.
+
+    Raises:
+        OutputError: the disk is full, or the folder went away; an older file is as it was.
+    """
+    ended = text if text.endswith("\n") else f"{text}\n"
+    try:
+        with _whole_or_not(path) as file:
+            file.write(ended.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return Written(path=path, rows=ended.count("\n"))
 
 
 def read_csv(path: str | Path) -> Iterator[dict[str, str | None]]:
@@ -167,12 +203,16 @@ def _write(columns: tuple[str, ...], rows: Iterable[Fields], target: Target) -> 
         with _whole_or_not(target.path) as file:
             count = _format(columns, rows, target.format, file, guard)
     except OSError as error:
-        raise OutputError(
-            f"the output {str(target.path)!r} cannot be written: {error.strerror or error}",
-            where="--out",
-            hint="make room, or name another place",
-        ) from error
+        raise _unwritable(target.path, error) from error
     return Written(path=target.path, rows=count, formulas=guard.formulas, replaced=guard.replaced)
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"the output {str(path)!r} cannot be written: {error.strerror or error}",
+        where="--out",
+        hint="make room, or name another place",
+    )
 
 
 def _format(

@@ -3,12 +3,13 @@
 app       the commands, and how every ending becomes an exit code
 options   options that are declared once
 count     rlm count
+recurse   rlm recurse; `task` is its options, `wired` what it takes over from its run
 show      rlm show; `looking` is for one record, and for a check
 runs      rlm runs
 doctor    rlm doctor
 models    rlm models
 unfinished what the log of a run without a receipt says
-watch     what is told while a run goes on
+watch     what is told while a run goes on; `watch_tree` is for a recursion
 exits     exit codes
 faults    how an error is said
 interrupt signals that end a run

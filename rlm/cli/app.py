@@ -23,6 +23,8 @@ from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error, unexpected
 from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
+from rlm.cli.recurse import EXAMPLES as RECURSIONS
+from rlm.cli.recurse import recurse
 from rlm.cli.resume import resume
 from rlm.cli.runs import runs
 from rlm.cli.show import show
@@ -32,7 +34,7 @@ from rlm.render.lines import line, write_lines
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-_COMMANDS = ("count", "resume", "show", "runs", "doctor", "models")
+_COMMANDS = ("count", "recurse", "resume", "show", "runs", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -46,6 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(short_help="Count the records that match a question.", epilog=EXAMPLES)(count)
+app.command("recurse", short_help="Do a hard task by taking it apart.", epilog=RECURSIONS)(recurse)
 app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.add_typer(runs, name="runs", short_help="List, delete and edit runs.")

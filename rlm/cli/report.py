@@ -9,12 +9,12 @@ from executors.errors import OutputError
 from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.outputs import Written
-from rlm.receipts import Receipts
+from rlm.receipts import Receipts, Totals
 from rlm.render.lines import Line, Piece, line, write_lines
 from rlm.render.safe import plain
 from rlm.render.text import result_block, tree
 
-__all__ = ["Report"]
+__all__ = ["Report", "file_data", "spend_data"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,36 +46,42 @@ class Report:
 
     def data(self) -> dict[str, object]:
         """Return plain data; numbers of USD are text, so that no digit is lost."""
-        receipts, totals = self.receipts, self.receipts.totals
+        receipts = self.receipts
         return {
             "outcome": "completed" if receipts.blocker is None else "incomplete",
             "blocker": receipts.blocker,
             "missing": list(self.missing),
             "question": receipts.task,
             "result": dict(receipts.result),
-            "spend": {
-                "calls": totals.calls,
-                "failed": totals.failed,
-                "tokens": totals.tokens,
-                "usd": str(totals.cost),
-                "unpriced_calls": totals.unpriced,
-                "lost": totals.lost,
-                "lost_tokens": totals.lost_tokens,
-                "lost_usd": str(totals.lost_usd),
-                "unanswered": totals.unanswered,
-                "unanswered_tokens": totals.unanswered_tokens,
-                "unanswered_usd": str(totals.unanswered_usd),
-            },
+            "spend": spend_data(receipts.totals),
             "run": receipts.run,
             "sessions": len(receipts.sessions),
             "content_root": receipts.content_root,
             "receipt": str(receipts.path),
-            "out": _file(self.written),
+            "out": file_data(self.written),
             **({} if self.unwritten is None else {"error": error_data(self.unwritten)}),
         }
 
 
-def _file(written: Written | None) -> dict[str, object] | None:
+def spend_data(totals: Totals) -> dict[str, object]:
+    """Return what was spent as plain data."""
+    return {
+        "calls": totals.calls,
+        "failed": totals.failed,
+        "tokens": totals.tokens,
+        "usd": str(totals.cost),
+        "unpriced_calls": totals.unpriced,
+        "lost": totals.lost,
+        "lost_tokens": totals.lost_tokens,
+        "lost_usd": str(totals.lost_usd),
+        "unanswered": totals.unanswered,
+        "unanswered_tokens": totals.unanswered_tokens,
+        "unanswered_usd": str(totals.unanswered_usd),
+    }
+
+
+def file_data(written: Written | None) -> dict[str, object] | None:
+    """Return the file that was written as plain data; None for none."""
     if written is None:
         return None
     return {"path": str(written.path), "rows": written.rows, "notes": list(written.notes)}

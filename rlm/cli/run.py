@@ -15,13 +15,13 @@ import anyio
 from corpus.questions import Question
 from corpus.results import Ranking, Tally
 from executors.engine.stop import Stop
-from executors.errors import InternalError, OutputError, RlmError, RunDirError
+from executors.errors import OutputError, RunDirError
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
 from rlm.cli.interrupt import name_of, stopped_by
 from rlm.cli.report import Report
 from rlm.cli.show import RESUMABLE, load_receipts, resume_hint
-from rlm.cli.stopping import stopping
+from rlm.cli.stoppable import stoppable
 from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with
@@ -125,21 +125,10 @@ def _show_stopped(options: CountOptions, watch: Watch, *, as_json: bool) -> None
 async def _counted(
     question: Question, corpus: Corpus | None, options: CountOptions, watch: Watch
 ) -> CountOutcome:
-    stop = Stop()
-    options = replace(options, on_event=watch, stop=stop)
-    outcome: CountOutcome | None = None
-    failed: RlmError | KeyboardInterrupt | None = None
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch.ticking)
-        try:
-            with stopping(stop, sys.stderr):
-                outcome = await count_with(question, corpus, options)
-        except (RlmError, KeyboardInterrupt) as error:
-            failed = error  # leaving the group it would be wrapped in a group of errors
-        group.cancel_scope.cancel()
-    if outcome is None:
-        raise failed or InternalError("a count ended without an outcome")
-    return outcome
+    async def work(stop: Stop) -> CountOutcome:
+        return await count_with(question, corpus, replace(options, on_event=watch, stop=stop))
+
+    return await stoppable(work, watch.ticking)
 
 
 def _write(best: Tally | Ranking | None, target: Target | None, directory: Path) -> Written | None:

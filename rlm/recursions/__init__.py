@@ -4,13 +4,14 @@ Layout:
 
 - `wiring` `options`: who answers and what bounds them; how a task is taken apart, and what a child
   inherits of that
-- `session`: the run directory, the journal and the log around a tree
+- `rebuilding`: both as an earlier session had them
+- `run`: the run directory, the journal and the log around a tree
 - `forest`: what all nodes of one tree share: calls, caps, the halt that stops them all
 - `node`: one node: which way it goes, and what of it comes back
 - `worker` `spawning`: a worker with its tools, and the tool by which it hands work to children
 - `fanout` `partition`: parts that are decided before any worker runs
 - `scanning` `reading` `looking`: the corpus, judged, shown in a message, or looked into by tools
-- `verifying` `leaves`: who checks what came out
+- `verifying` `leaves` `sensing`: who checks what came out, and which sensor
 - `results` `ending`: what a node hands up, and the one outcome of the run
 - `prompts`: what workers are told
 """

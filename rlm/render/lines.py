@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
-__all__ = ["Line", "Piece", "Style", "as_text", "is_fancy", "line", "write_lines"]
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["Line", "Piece", "Style", "as_text", "is_fancy", "line", "rich_text", "write_lines"]
 
 Style = Literal["plain", "strong", "dim", "good", "warn", "bad"]
 
@@ -63,10 +66,15 @@ def write_lines(lines: Iterable[Line], stream: TextIO, *, fancy: bool | None = N
         stream.flush()
         return
     from rich.console import Console  # heavy: loaded where colour is really shown
-    from rich.text import Text
 
     console = Console(file=stream, force_terminal=True, markup=False, emoji=False, highlight=False)
     for row in lines:
-        styled = Text.assemble(*((piece.text, _RICH_STYLES[piece.style]) for piece in row))
-        console.print(styled, soft_wrap=True)
+        console.print(rich_text(row), soft_wrap=True)
     stream.flush()
+
+
+def rich_text(row: Line) -> Text:
+    """Return a line as rich shows it."""
+    from rich.text import Text  # heavy, as above
+
+    return Text.assemble(*((piece.text, _RICH_STYLES[piece.style]) for piece in row))

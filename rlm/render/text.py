@@ -18,7 +18,7 @@ from rlm.render.progress import duration
 from rlm.render.safe import plain
 from rlm.sittings import SessionReceipt
 
-__all__ = ["calls_of", "result_block", "roots", "spend_of", "times", "tree"]
+__all__ = ["calls_of", "result_block", "roots", "spend_of", "tally_lines", "times", "tree"]
 
 _WIDTH: Final = 300
 _LISTED: Final = 20
@@ -63,6 +63,11 @@ def result_block(receipts: Receipts, *, missing: Sequence[str] = ()) -> list[Lin
         lines += [_session(session) for session in receipts.sessions[-_LISTED:]]
     lines.append(_pair("receipt", _said(str(receipts.path))))
     return lines
+
+
+def tally_lines(receipts: Receipts) -> list[Line]:
+    """Return a count alone: the number, the states, the coverage and the judge."""
+    return _tally(receipts, receipts.result)
 
 
 def tree(receipts: Receipts) -> list[Line]:

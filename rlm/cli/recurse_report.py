@@ -1,0 +1,131 @@
+"""How a recursion that ended is shown: for people, or as one JSON object."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Final, Self
+
+from corpus.results import Tally
+from executors.errors import OutputError
+from rlm.cli.faults import error_data
+from rlm.cli.printing import print_json
+from rlm.cli.report import file_data, spend_data
+from rlm.cli.show import RESUMABLE, resume_hint
+from rlm.outcome import Completed, Incomplete
+from rlm.outputs import Written
+from rlm.receipts import Receipts
+from rlm.recursion import RecurseOutcome
+from rlm.recursions.results import shown
+from rlm.render.lines import Line, line, write_lines
+from rlm.render.outcome import outcome_lines, result_lines
+from rlm.summary import summarise
+from rlm.verdict import Verdict, status_of
+
+__all__ = ["RecurseReport"]
+
+# What a later session may not go past; each session has its own seconds.
+_BOUND: Final = re.compile(r"\((--max-(?:calls|tokens|usd))\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecurseReport:
+    """What is printed when a recursion ends: its result, and beside it how that came about."""
+
+    receipts: Receipts
+    value: object | None
+    """The result, or the best there is; None for nothing."""
+    missing: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    node: str | None = None
+    """The node that broke."""
+    detail: str | None = None
+    written: Written | None = None
+    unwritten: OutputError | None = None
+    """Why the file that was wanted is not there."""
+
+    @classmethod
+    def of(cls, outcome: RecurseOutcome) -> Self:
+        """Return the report of an outcome."""
+        match outcome:
+            case Completed(result=value, receipts=receipts, verdict=verdict):
+                return cls(receipts=receipts, value=value, verdict=verdict)
+            case Incomplete():
+                return cls(
+                    receipts=outcome.receipts,
+                    value=outcome.best,
+                    missing=_with_resume(outcome),
+                    node=outcome.node,
+                    detail=outcome.detail,
+                )
+
+    @property
+    def text(self) -> str:
+        """The result as text."""
+        return "" if self.value is None else shown(self.value)
+
+    def print(self, *, as_json: bool) -> None:
+        """Print the result to standard output, and the rest to standard error; or one JSON object."""
+        if as_json:
+            print_json(self.data())
+            return
+        write_lines(result_lines(self.receipts, self.value), sys.stdout)
+        sys.stdout.flush()
+        write_lines(self.lines(), sys.stderr)
+
+    def lines(self) -> list[Line]:
+        """Return how it ended, what it cost, and the tree."""
+        lines = outcome_lines(self.receipts, missing=self.missing)
+        if (written := self.written) is not None:
+            lines.append(line(f"  out: {written.path}, {written.rows:,} rows"))
+            lines += [line("    ", note) for note in written.notes]
+        return lines
+
+    def data(self) -> dict[str, object]:
+        """Return plain data; numbers of USD are text, so that no digit is lost."""
+        receipts, value = self.receipts, self.value
+        return {
+            "outcome": "completed" if receipts.blocker is None else "incomplete",
+            "verdict": _verdict(self.verdict),
+            "blocker": receipts.blocker,
+            "node": self.node,
+            "detail": self.detail,
+            "missing": list(self.missing),
+            "task": receipts.task,
+            "result": summarise(value) if isinstance(value, Tally) else _plain(value),
+            "notes": receipts.result.get("notes", []),
+            "spend": spend_data(receipts.totals),
+            "nodes": len(receipts.nodes),
+            "run": receipts.run,
+            "sessions": len(receipts.sessions),
+            "content_root": receipts.content_root,
+            "receipt": str(receipts.path),
+            "out": file_data(self.written),
+            **({} if self.unwritten is None else {"error": error_data(self.unwritten)}),
+        }
+
+
+def _plain(value: object) -> object:
+    """Return a result that JSON can hold; an object of the caller's own synthesis as text."""
+    return value if value is None or isinstance(value, str | int | float | bool) else shown(value)
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, object] | None:
+    if verdict is None:
+        return None
+    return {
+        "status": status_of(verdict),
+        "score": verdict.score,
+        "critique": verdict.critique,
+        "suggestions": list(verdict.suggestions),
+    }
+
+
+def _with_resume(outcome: Incomplete[object]) -> tuple[str, ...]:
+    if outcome.blocker not in RESUMABLE:
+        return outcome.missing
+    # Past a bound the run goes on only with a higher one.
+    bound = next(filter(None, map(_BOUND.search, outcome.missing)), None)
+    higher = f" {bound[1]} MORE" if bound else ""
+    return (*outcome.missing, f"{resume_hint(outcome.receipts)}{higher}")

@@ -1,0 +1,65 @@
+"""`--out` of a recursion: its result as a file, as it is; rows, where it is a count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from corpus.results import Tally
+from executors.errors import OutputError
+from rlm.outputs import (
+    FORMATS,
+    Target,
+    Written,
+    check_place,
+    check_target,
+    write_result,
+    write_text,
+)
+
+__all__ = ["TextTarget", "check_text_target", "write_out"]
+
+_ROWS: Final = frozenset(f".{name}" for name in FORMATS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextTarget:
+    """A file that a result will be written to, checked before anything is spent."""
+
+    path: Path
+    rows: Target | None
+    """Where its ending asks for rows."""
+
+
+def check_text_target(path: str, *, source: str | None) -> TextTarget:
+    """Check, before anything is spent, that a result can be written to a path.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    target = Path(path)
+    if target.suffix.lower() in _ROWS:
+        return TextTarget(path=target, rows=check_target(path, source=source))
+    check_place(target, source=source)
+    return TextTarget(path=target, rows=None)
+
+
+def write_out(value: object, text: str, target: TextTarget) -> Written:
+    """Write a result, whole or not at all.
+
+    Args:
+        text: what the value is as text.
+
+    Raises:
+        OutputError: it cannot be written, or has no rows where rows are wanted.
+    """
+    if target.rows is not None:
+        if isinstance(value, Tally):
+            return write_result(value, target.rows)
+        raise OutputError(
+            f"the result is no count, so there are no rows for {str(target.path)!r}",
+            where="--out",
+            hint="name a file that ends in .txt, .md or .json",
+        )
+    return write_text(text, target.path)

@@ -1,0 +1,87 @@
+"""Sensors that are named in words, as on the command line; and those that look into the corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from corpus.spool import Spool
+from executors.errors import ConfigError, UsageError, ValidationError
+from rlm.refinement import RefineLeaf
+from rlm.sensors.base import Sensor, SensorContext
+from rlm.sensors.schema import json_schema
+
+__all__ = ["CorpusSensor", "bind_sensor", "leaf_sensor"]
+
+
+class CorpusSensor:
+    """A sensor that is made once the corpus of the run is read.
+
+    Args:
+        make: returns the sensor over the records.
+    """
+
+    def __init__(self, make: Callable[[Spool], Sensor]) -> None:
+        self.make = make
+        self._bound: Sensor | None = None
+
+    def bind(self, spool: Spool | None) -> None:
+        """Let it look into these records.
+
+        Raises:
+            ConfigError: there are none.
+        """
+        if spool is None:
+            raise ConfigError(
+                "the sensor looks into the records, and there is no corpus",
+                hint="give one with corpus= (--corpus), or leave the sensor out",
+            )
+        self._bound = self.make(spool)
+
+    def __call__(self, result: str, context: SensorContext) -> object:
+        assert self._bound is not None
+        return self._bound(result, context)
+
+
+def bind_sensor(how: RefineLeaf | None, spool: Spool | None) -> None:
+    """Bind the sensor of leaves to the records of a run, where it is one that looks into them.
+
+    Raises:
+        ConfigError: it is, and there are no records.
+    """
+    if how is not None and isinstance(how.sensor, CorpusSensor):
+        how.sensor.bind(spool)
+
+
+def leaf_sensor(spec: str) -> RefineLeaf:
+    """Return the refinement that `json-schema:FILE` or `citations` names.
+
+    Raises:
+        UsageError: it names none, or the file holds no schema.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "json-schema" and rest:
+        return RefineLeaf(sensor=_schema(Path(rest)))
+    raise ValidationError(
+        f"--sensor={spec!r} names no sensor", hint="as in --sensor json-schema:FILE"
+    )
+
+
+def _schema(path: Path) -> Sensor:
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"the schema {str(path)!r} cannot be read: {error.strerror or error}",
+            where="--sensor",
+            hint="name a file that holds a JSON Schema",
+        ) from None
+    except ValueError as error:
+        raise ValidationError(
+            f"the schema {str(path)!r} is no JSON: {error}",
+            where="--sensor",
+            hint="name a file that holds a JSON Schema",
+        ) from None
+    return json_schema(cast("dict[str, object]", found))
