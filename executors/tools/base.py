@@ -6,12 +6,16 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, cast, get_type_hints
 
+from executors.coroutines import is_async
 from executors.errors import ValidationError
 from executors.ids import NodeId
 from executors.messages import ToolSpec
 from executors.replies import JsonValue
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 __all__ = ["Arguments", "Execute", "Tool", "ToolContext", "tool"]
 
@@ -99,30 +103,16 @@ def tool(
         ['city']
 
     Raises:
-        ValidationError: a parameter without a type hint, or positional-only or variadic ones.
+        ValidationError: a parameter without a type hint, positional-only, variadic, or of a type that
+            JSON has no form for; a function without a name.
     """
-    from pydantic import ConfigDict, create_model  # heavy, and only workers have tools
-
-    called = name or function.__name__
-    hints = get_type_hints(function, include_extras=True)
-    shape: dict[str, Any] = {}
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ValidationError(
-                f"the tool {called!r} takes {str(parameter)!r}", hint="name each parameter"
-            )
-        if parameter.name not in hints:
-            raise ValidationError(
-                f"the parameter {parameter.name!r} of the tool {called!r} has no type hint",
-                hint="the model is told what to give by the hints",
-            )
-        default = ... if parameter.default is parameter.empty else parameter.default
-        shape[parameter.name] = (hints[parameter.name], default)
-    model = create_model(f"{called}_arguments", __config__=ConfigDict(extra="forbid"), **shape)
+    called = name or str(getattr(function, "__name__", ""))
+    shape = _shape(function, called)
+    model = _model(function, called, shape)
 
     def given(arguments: Arguments) -> dict[str, object]:
         checked = model.model_validate(dict(arguments))
-        return {key: getattr(checked, key) for key in shape}
+        return {key: getattr(checked, field) for field, key in shape.items()}
 
     async def awaited(arguments: Arguments, context: ToolContext) -> object:
         del context
@@ -136,7 +126,67 @@ def tool(
         name=called,
         description=description or inspect.getdoc(function) or "",
         parameters=model.model_json_schema(),
-        execute=awaited if inspect.iscoroutinefunction(function) else called_plainly,
+        execute=awaited if is_async(function) else called_plainly,
         parallel=parallel,
         idempotent=idempotent,
     )
+
+
+def _shape(function: Callable[..., object], called: str) -> dict[str, str]:
+    """Return the parameters of a function, each under the name of a field.
+
+    The names of fields are made: many a parameter is named like something that models have already.
+    """
+    shape: dict[str, str] = {}
+    for number, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ValidationError(
+                f"the tool {called!r} takes {str(parameter)!r}", hint="name each parameter"
+            )
+        shape[f"a{number}"] = parameter.name
+    return shape
+
+
+def _model(
+    function: Callable[..., object], called: str, shape: Mapping[str, str]
+) -> type[BaseModel]:
+    # Heavy, and only workers have tools.
+    from pydantic import ConfigDict, Field, create_model
+    from pydantic.errors import PydanticUserError
+
+    parameters = inspect.signature(function).parameters
+    hints = _hints(function, called)
+    fields: dict[str, Any] = {}
+    for field_name, name in shape.items():
+        if name not in hints:
+            raise ValidationError(
+                f"the parameter {name!r} of the tool {called!r} has no type hint",
+                hint="the model is told what to give by the hints",
+            )
+        default = parameters[name].default
+        default = ... if default is inspect.Parameter.empty else default
+        fields[field_name] = (hints[name], Field(default, alias=name))
+    try:
+        model: type[BaseModel] = create_model(
+            called, __config__=ConfigDict(extra="forbid"), **fields
+        )
+        model.model_json_schema()
+    except PydanticUserError as error:
+        raise ValidationError(
+            f"the tool {called!r} takes what JSON has no form for: {error}"[:300],
+            hint="take texts, numbers, lists, mappings, dataclasses or models",
+        ) from None
+    return model
+
+
+def _hints(function: Callable[..., object], called: str) -> dict[str, object]:
+    target = getattr(function, "func", function)  # of a partial one
+    try:
+        return get_type_hints(
+            target if inspect.isroutine(target) else type(target).__call__, include_extras=True
+        )
+    except NameError as error:
+        raise ValidationError(
+            f"a type hint of the tool {called!r} names nothing: {error}",
+            hint="import it where the function is defined, not under TYPE_CHECKING alone",
+        ) from None
