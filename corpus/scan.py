@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ from executors.makers import maker
 __all__ = ["Scan", "Settle", "Span", "distinct", "judge_blocks", "name_of_pass", "scan"]
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
+
+_SPARE: Final = 2  # windows that may wait for the disk alone, for each that is judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +148,7 @@ async def judge_blocks(
         free=judge.info.kind == "rule",
         filing=filing,
     )
-    await pull(cut_windows, judge.judge, cap=cap, settle=settle, stop=stop)
+    await pull(cut_windows, judge.judge, cap=cap, settle=settle, stop=stop, spare=_SPARE * cap)
 
 
 def _no_span(_node: NodeId, _name: str) -> AbstractContextManager[object]:

@@ -4,6 +4,7 @@ Layout:
 
 - `errors` `usage` `ids` `clock` `secrets` `messages` `events`: values that everything shares
 - `fences`: text from outside, shown to a model as data
+- `places`: how work that only waits for the disk makes room for other work
 - `order`: what can be done when, of things that wait for each other
 - `private`: files that their owner alone may read
 - `threads`: work in a thread that nobody walks away from

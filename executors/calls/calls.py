@@ -33,6 +33,7 @@ from executors.models.invoke import check_window, invoke
 from executors.models.prices import NoPrices, PriceList
 from executors.models.shown import OnText, Shown
 from executors.models.tool_calls import check_tools
+from executors.places import step_aside
 from executors.tokens import TokenCounter, estimate, estimate_request
 
 __all__ = ["Answer", "Calls", "Foreseen", "call_key"]
@@ -194,6 +195,7 @@ class Calls:
             unsettled=tariff.unsettled(reply, prompt, request.max_tokens),
         )
         answer = _answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
+        step_aside()
         try:
             await self.journal.answer(key, reply, paid)
         finally:  # it is paid, also where somebody stops waiting for the disk

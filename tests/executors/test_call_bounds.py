@@ -23,6 +23,8 @@ from executors.errors import (
 )
 from executors.events import CallFailed, CallFinished, CallStarted, Warned
 from executors.gate.allowance import Caps
+from executors.ids import ContentKey
+from executors.journal.records import NoJournal, Paid
 from executors.messages import ModelReply
 from executors.models.fakes.scripted import ScriptedModel
 from executors.usage import Usage
@@ -249,3 +251,27 @@ def _turn(outcome: str, bound: int) -> ModelReply | ModelError:
 async def _cancel_later(clock: VirtualClock, scope: anyio.CancelScope, seconds: float) -> None:
     await clock.sleep(seconds)
     scope.cancel()
+
+
+async def test_the_next_window_is_asked_while_an_answer_waits_for_the_disk() -> None:
+    """One place, and a disk that takes all answers at once: they wait for it together."""
+
+    class SlowDisk(NoJournal):
+        def __init__(self) -> None:
+            self.waiting = 0
+            self.durable = anyio.Event()
+
+        async def answer(self, key: ContentKey, reply: ModelReply, paid: Paid) -> None:
+            self.waiting += 1
+            if self.waiting == 3:
+                self.durable.set()
+            await self.durable.wait()
+
+    bench = Bench(journal=SlowDisk(), latency=1.0)
+    results: list[Result[int, Answer]] = []
+
+    async def one(n: int) -> Answer:
+        return await bench.ask(ask(f"item {n}"))
+
+    await pull(range(3), one, cap=1, settle=results.append, spare=2)
+    assert (len(results), bench.model.peak) == (3, 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from executors.clock import VirtualClock
 from executors.engine.local import Done, Failed, Result, pull
 from executors.errors import Halted, ValidationError
+from executors.places import step_aside
 
 pytestmark = pytest.mark.anyio
 
@@ -242,3 +243,43 @@ async def test_what_ends_a_program_is_raised_as_it_is_and_stops_the_siblings(
     with pytest.raises(type(ending)) as caught:
         await pull(source(), work, cap=3, settle=lambda _: None)
     assert caught.value is ending
+
+
+@pytest.mark.parametrize(("spare", "most"), [(0, 2), (1, 3), (3, 5)])
+async def test_spare_workers_take_the_places_of_those_that_step_aside(
+    spare: int, most: int
+) -> None:
+    """Who only waits for the disk counts no more; those in a place are never more than the cap."""
+    working = in_progress = peak = 0
+    durable = anyio.Event()
+
+    async def work(n: int) -> int:
+        nonlocal working, in_progress, peak
+        working, in_progress = working + 1, in_progress + 1
+        assert working <= 2
+        peak = max(peak, in_progress)
+        await anyio.lowlevel.checkpoint()
+        working -= 1
+        step_aside()
+        step_aside()  # a second call about the same item
+        if in_progress == most:
+            durable.set()
+        await durable.wait()
+        in_progress -= 1
+        return n
+
+    results: list[Result[int, int]] = []
+    await pull(range(20), work, cap=2, settle=results.append, spare=spare)
+    assert (len(results), peak) == (20, most)
+
+
+async def test_a_halt_ends_spare_workers_that_stand_by() -> None:
+    async def work(n: int) -> int:
+        raise Halted(bound="calls", scope="run", limit="1")
+
+    with pytest.raises(Halted):
+        await pull(range(20), work, cap=1, settle=_ignore, spare=4)
+
+
+def _ignore(result: object) -> None:
+    del result
