@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Circle", "Order", "order_of"]
@@ -14,7 +14,9 @@ class Order:
 
     depths: Mapping[str, int]
     """Longest way from a thing that waits for nothing, which has depth 0."""
-    dependents: Mapping[str, tuple[str, ...]]
+    needs: Mapping[str, int]
+    """How many different things each waits for."""
+    dependents: Mapping[str, Sequence[str]]
     """Who waits for a thing, in the order given; things that nobody waits for are left out."""
 
 
@@ -38,23 +40,28 @@ def order_of(ids: Iterable[str], depends: Mapping[str, Collection[str]]) -> Orde
         ids: all of them, each once.
         depends: what each waits for, all of it among `ids`; what is not named waits for nothing.
     """
-    missing = {id_: len(set(depends.get(id_, ()))) for id_ in ids}
+    missing: dict[str, int] = {}
     dependents: dict[str, list[str]] = {}
-    for id_ in missing:
-        for needed in dict.fromkeys(depends.get(id_, ())):
+    for id_ in ids:
+        needs = depends.get(id_, ())
+        if len(needs) > 1:
+            needs = dict.fromkeys(needs)  # one that is named twice is waited for once
+        missing[id_] = len(needs)
+        for needed in needs:
             dependents.setdefault(needed, []).append(id_)
     depths = {id_: 0 for id_, count in missing.items() if count == 0}
+    left = dict(missing)
     free = list(depths)
     for done in free:  # grows while it is read
+        below = depths[done] + 1
         for id_ in dependents.get(done, ()):
-            depths[id_] = depths.get(id_, 0)
-            depths[id_] = max(depths[id_], depths[done] + 1)
-            missing[id_] -= 1
-            if missing[id_] == 0:
+            left[id_] -= 1
+            if left[id_] == 0:  # the last one that it waits for is the deepest: depths never fall
+                depths[id_] = below
                 free.append(id_)
     if len(free) < len(missing):
-        return _circle(missing, depends)
-    return Order(depths=depths, dependents={id_: tuple(who) for id_, who in dependents.items()})
+        return _circle(left, depends)
+    return Order(depths=depths, needs=missing, dependents=dependents)
 
 
 def _circle(missing: Mapping[str, int], depends: Mapping[str, Collection[str]]) -> Circle:

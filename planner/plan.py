@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, cast
 
 from executors.errors import Fault, RlmError, ValidationError
-from executors.order import Circle, order_of
+from executors.order import Circle, Order, order_of
 
 __all__ = ["Plan", "PlanError", "PlanFault", "PlannerFault", "Step"]
 
@@ -43,14 +43,15 @@ class Step:
     """Ids of the steps that have to be done first."""
 
     def __post_init__(self) -> None:
-        for name in ("id", "action"):
-            value: object = getattr(self, name)
-            if not isinstance(value, str) or not value.strip():
+        for name, value in (("id", self.id), ("action", self.action)):
+            if not _is_text(value) or not value.strip():
                 raise ValidationError(
                     f"{name}={value!r} of a step is no text"[:200],
                     hint="a step has an id and an action, both not blank",
                 )
         given: object = self.depends_on
+        if given == ():
+            return
         if not isinstance(given, tuple | list) or not all(
             map(_is_text, cast("list[object]", given))
         ):
@@ -104,6 +105,8 @@ class Plan:
     """
 
     steps: tuple[Step, ...]
+    order: Order = field(init=False, compare=False, repr=False)
+    """Who waits for whom, by id."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", tuple(self.steps))
@@ -111,8 +114,10 @@ class Plan:
             raise PlanError("the plan has no steps", kind="empty", hint="give at least one")
         self._check_ids()
         self._check_dependencies()
-        ids = [step.id for step in self.steps]
-        found = order_of(ids, {step.id: step.depends_on for step in self.steps})
+        found = order_of(
+            [step.id for step in self.steps],
+            {step.id: step.depends_on for step in self.steps if step.depends_on},
+        )
         if isinstance(found, Circle):
             raise PlanError(
                 f"steps of the plan wait for each other: {_shown(found)}",
@@ -120,11 +125,12 @@ class Plan:
                 steps=self.steps,
                 hint="take one of these dependencies out",
             )
+        object.__setattr__(self, "order", found)
 
     def _check_ids(self) -> None:
-        counts = Counter(step.id for step in self.steps)
-        if len(counts) == len(self.steps):
+        if len({step.id for step in self.steps}) == len(self.steps):
             return
+        counts = Counter(step.id for step in self.steps)
         twice = [id_ for id_, count in counts.items() if count > 1]
         raise PlanError(
             f"{len(twice)} id(s) stand for several steps of the plan: {_listed(twice)}",

@@ -210,12 +210,13 @@ async def run_plan(
     runner = _Runner(named, execute, hooks, retry or StepRetry(attempts=1), clock or SystemClock())
     await run_dag(
         named,
-        {step.id: step.depends_on for step in plan.steps if step.depends_on},
+        {},
         runner.work,
         cap=concurrency,
         settle=runner.settle,
         on_wave=None if on_wave_start is None else partial(_wave, named, on_wave_start),
         stop=stop,
+        order=plan.order,
     )
     return [runner.results[id_] for id_ in named]
 

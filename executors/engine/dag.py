@@ -50,6 +50,7 @@ async def run_dag(
     settle: Callable[[DagResult[R]], None],
     on_wave: OnWave | None = None,
     stop: Stop | None = None,
+    order: Order | None = None,
 ) -> None:
     """Do the work of each id as soon as all it waits for is done and a place is free.
 
@@ -66,15 +67,15 @@ async def run_dag(
         work: its exceptions become `Failed` values.
         cap: how many at once; None is `AT_ONCE`.
         settle: called once an id; may raise Halted to start nothing more.
+        order: of these, where the caller has found it already; then they are not checked again.
         on_wave: called once a wave, before its first id starts; what it raises ends it all.
 
     Raises:
         Halted: a bound was reached; Interrupted: the stop was asked.
         ValidationError: a cap below 1; ids that stand twice, are unknown, or wait for each other.
     """
-    names = tuple(ids)
-    ready = _Ready(names, depends, _checked(names, depends), settle, on_wave)
-    places = min(AT_ONCE if cap is None else cap, max(1, len(names)))
+    ready = _Ready(order or _checked(tuple(ids), depends), settle, on_wave)
+    places = min(AT_ONCE if cap is None else cap, max(1, ready.left))
     await pull(ready, work, cap=places, settle=ready.settle, stop=stop)
 
 
@@ -97,17 +98,15 @@ class _Ready(Generic[R]):
 
     def __init__(
         self,
-        ids: tuple[str, ...],
-        depends: Mapping[str, Collection[str]],
         order: Order,
         settle: Callable[[DagResult[R]], None],
         on_wave: OnWave | None,
     ) -> None:
         self._order = order
         self._settle = settle
-        self._missing = {id_: len(set(depends.get(id_, ()))) for id_ in ids}
+        self._missing = dict(order.needs)
         self._free = deque(id_ for id_, count in self._missing.items() if count == 0)
-        self._left = len(ids)
+        self.left = len(self._missing)
         self._ended = False
         self._changed = anyio.Event()
         self._waves = None if on_wave is None else _Waves(order.depths, on_wave)
@@ -121,7 +120,7 @@ class _Ready(Generic[R]):
 
     async def __anext__(self) -> str:
         while not self._free:
-            if not self._left:
+            if not self.left:
                 raise StopAsyncIteration
             self._changed = anyio.Event()
             await self._changed.wait()
@@ -152,8 +151,8 @@ class _Ready(Generic[R]):
             self._end()
             raise
         finally:
-            self._left -= 1
-            if self._free or not self._left:
+            self.left -= 1
+            if self._free or not self.left:
                 self._changed.set()
 
     def _end(self) -> None:
@@ -175,7 +174,7 @@ class _Ready(Generic[R]):
             for id_ in self._order.dependents.get(dependency, ()):
                 if self._missing[id_] >= 0:  # its place is taken out of the count below zero
                     self._missing[id_] = -1
-                    self._left -= 1
+                    self.left -= 1
                     reached.append(id_)
                     self._settle(_skipped(item=id_, dependency=dependency, cause=failed))
 
