@@ -144,8 +144,8 @@ class Breaker:
             if self._state != "closed":
                 self._turn("closed")
             return
-        self._failures += 1
-        if self._state == "half-open" or self._failures >= self._threshold:
+        self._failures += 1  # goes on while the circuit is open: one more failure opens it again
+        if self._failures >= self._threshold:
             self._until = self._clock.monotonic() + self._reset
             self._turn("open")
 

@@ -67,7 +67,6 @@ async def test_what_a_tool_gave_is_found_in_the_session_and_in_later_ones(
 async def test_a_tool_that_was_killed_is_known_to_have_begun(tmp_path: Path) -> None:
     journal = RunJournal.open(tmp_path)
     journal.tool_begun(key(1), name="write")
-    assert journal.tool_found(key(1)) == ToolBegun()
     # Nothing more is written: what a killed process leaves.
     async with opened(tmp_path) as later:
         assert later.tool_found(key(1)) == ToolBegun()
@@ -88,6 +87,7 @@ async def test_a_torn_result_is_a_tool_that_began(tmp_path: Path) -> None:
 async def test_a_result_whose_blob_is_gone_is_a_tool_that_began(tmp_path: Path) -> None:
     async with opened(tmp_path) as journal:
         await run_tool(journal, key(1), LONG)
+    assert segments(tmp_path)[0].stat().st_size < 1_000
     for blob in (tmp_path / "blobs").iterdir():
         blob.unlink()
     async with opened(tmp_path) as journal:

@@ -74,9 +74,10 @@ async def test_a_model_that_cannot_be_watched_is_heard_at_its_end() -> None:
         (["a", "b"], ["ab", "c"], ["a", "b", "c"]),
         (["abc"], ["a", "b"], ["abc"]),
         (["abc"], ["ax", "y"], ["abc"]),
+        (["ab"], ["axyz"], ["ab"]),
         ([], ["a"], ["a"]),
     ],
-    ids=["goes on", "in other pieces", "is shorter", "is another", "had not begun"],
+    ids=["goes on", "in other pieces", "is shorter", "is another", "is longer", "had not begun"],
 )
 async def test_a_second_try_repeats_nothing(
     first: list[str], second: list[str], heard: list[str]
