@@ -14,7 +14,7 @@ from rlm.outcome import Blocker
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of
 from rlm.recursions.leaves import run_leaf
-from rlm.recursions.reading import Slice, named, room_to_read, slices
+from rlm.recursions.reading import Slice, equal_slices, named, room_to_read
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, first_blocked
 from rlm.recursions.spec import Spec
 
@@ -85,8 +85,7 @@ async def _over_corpus(forest: Forest, spec: Spec, *, count: int) -> NodeResult:
     """Give each child a slice of the corpus to read, cut by rules."""
     assert forest.spool is not None
     tokens = room_to_read(forest.models.worker, forest.room_for_answer(spec.options.max_tokens))
-    items = max(1, -(-(len(forest.spool) - forest.spool.identical) // count))
-    cut = slices(forest.spool, items=items, tokens=tokens, exactly=count)
+    cut = equal_slices(forest.spool, count, tokens=tokens)
     forest.note("the corpus was sliced by rules, in its order")
     return await run_slices(forest, spec, cut, checkpoint="recurse_fanout")
 
@@ -102,7 +101,7 @@ async def run_slices(
     if blocked is not None:
         return Short(best=None, blocked=blocked, missing=(spec.title,))
     children = [
-        spec.child(n, spec.task, name=f"{n + 1} of {len(cut)}: {named(one.ids)}")
+        spec.child(n, spec.task, name=f"{n + 1} of {len(cut)}: {named(one.ids)}", ids=one.ids)
         for n, one in enumerate(cut)
     ]
     shown = {child.node: one for child, one in zip(children, cut, strict=True)}

@@ -17,7 +17,7 @@ from executors.ids import child_of
 from executors.tools.base import Tool
 from planner.routes import Route, route, route_by_rules
 from rlm.recursions.forest import Forest
-from rlm.recursions.reading import room_to_read, slices
+from rlm.recursions.reading import equal_slices, room_to_read
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.scanning import Scanning
 from rlm.recursions.spec import Spec
@@ -63,8 +63,7 @@ class Looking:
         if self._route.retrieval == "read":
             answer = self._forest.room_for_answer(options.max_tokens)
             tokens = room_to_read(self._forest.models.worker, answer)
-            cut = slices(spool, items=max(1, len(spool)), tokens=tokens, exactly=1)
-            return cut[0].shown if cut else None
+            return equal_slices(spool, 1, tokens=tokens)[0].shown
         if self._route.retrieval in ("search", "tools", "exact") and not self._forest.can_plan:
             # It cannot call a tool by itself, so the search is made for it.
             searcher = await self._searcher()

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corpus.agenda import Agenda
-from corpus.judges.base import Window
+from corpus.agenda import Agenda, Ordinals
 from corpus.records import Part
 from corpus.scan import distinct
 from corpus.spool import Spool
@@ -15,8 +14,9 @@ from corpus.windows import Cut, windows
 from executors.errors import ValidationError
 from executors.fences import fenced
 from executors.models.base import Model
+from planner.families import chunks
 
-__all__ = ["Slice", "named", "room_to_read", "slices"]
+__all__ = ["Slice", "equal_slices", "named", "room_to_read", "slices"]
 
 _TOKENS = 12_000
 """Estimated tokens of records in a message, where the model's window is not known."""
@@ -46,35 +46,61 @@ def room_to_read(model: Model, answer: int) -> int:
     return _TOKENS if known is None else max(64, min(_TOKENS, (known - answer) // 2))
 
 
-def slices(spool: Spool, *, items: int, tokens: int, exactly: int | None = None) -> list[Slice]:
+def slices(spool: Spool, *, items: int, tokens: int) -> list[Slice]:
     """Cut a corpus into slices, in its order; identical texts are shown once.
 
     Args:
         items: records of a slice, at most.
         tokens: estimated tokens of a slice, at most; a longer record is shown in parts.
-        exactly: how many slices there have to be.
+    """
+    return _numbered(_cut(spool, distinct(spool), items=items, tokens=tokens))
+
+
+def equal_slices(spool: Spool, count: int, *, tokens: int) -> list[Slice]:
+    """Cut a corpus into so many slices: of as many records each, or where it has fewer, of its texts.
 
     Raises:
-        ValidationError: so many slices would be too long to read.
+        ValidationError: so few slices would be too long to read, or the texts too short for so many.
     """
-    cut = Cut(items=items, tokens=tokens, overlap=min(60, tokens // 4))
-    agenda = Agenda.whole(distinct(spool), 1)
-    found = [
-        _slice(window)
-        for block in agenda.blocks(0, items=items)
-        for window in windows(spool, block, cut)
-    ]
-    if exactly is not None and len(found) > exactly:
+    todo = distinct(spool)
+    if len(todo) >= count:
+        parts = [todo[part.start : part.stop] for part in chunks(len(todo), count)]
+        found = [s for part in parts for s in _cut(spool, part, items=len(part), tokens=tokens)]
+    else:
+        found = _by_length(spool, todo, count, tokens=tokens)
+    if len(found) != count:
         raise ValidationError(
-            f"{exactly:,} slice(s) of this corpus are longer than a worker can read at once",
-            where=f"about {tokens:,} tokens of records fit a message; {len(found):,} slices do",
+            f"{count:,} slice(s) cannot be made of this corpus: about {tokens:,} tokens of records "
+            "fit a worker's message",
+            where=f"{len(found):,} slice(s) can",
             hint=f"ask for {len(found):,} (--count {len(found)}), or for --mode partition",
         )
+    return _numbered(found)
+
+
+def _by_length(spool: Spool, todo: Ordinals, count: int, *, tokens: int) -> list[Slice]:
+    """Cut a few long texts so that there are `count` slices, or as near to it as can be."""
+    low, high = 16, tokens
+    found = _cut(spool, todo, items=len(todo), tokens=high)
+    while low < high and len(found) != count:
+        middle = (low + high) // 2
+        found = _cut(spool, todo, items=len(todo), tokens=middle)
+        low, high = (middle + 1, high) if len(found) > count else (low, middle)
     return found
 
 
-def _slice(window: Window) -> Slice:
-    return Slice(index=window.index, parts=tuple(window.items))
+def _cut(spool: Spool, todo: Ordinals, *, items: int, tokens: int) -> list[Slice]:
+    cut = Cut(items=max(1, items), tokens=tokens, overlap=min(60, tokens // 4))
+    agenda = Agenda.whole(todo, 1)
+    return [
+        Slice(index=0, parts=tuple(window.items))
+        for block in agenda.blocks(0, items=cut.items)
+        for window in windows(spool, block, cut)
+    ]
+
+
+def _numbered(found: list[Slice]) -> list[Slice]:
+    return [Slice(index=n, parts=one.parts) for n, one in enumerate(found)]
 
 
 def _entry(part: Part) -> str:

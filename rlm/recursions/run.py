@@ -181,7 +181,7 @@ class RecurseRun:
         result: NodeResult | None = None
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._heed, forest)
+                group.start_soon(self._heed, forest, group.cancel_scope)
                 result = await run_node(forest, spec)
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as errors:
@@ -190,15 +190,17 @@ class RecurseRun:
             held = result.value if isinstance(result, Answered) else result and result.best
             if forest.spool is not None and not isinstance(held, Tally):  # it reads its ids there
                 forest.spool.close()
-        assert result is not None
-        return result
+        return result or _cut_off(forest, spec)
 
-    async def _heed(self, forest: Forest) -> None:
-        """Pass the caller's wish to stop on to the tree, once it comes."""
-        if (stop := self._wiring.stop) is not None:
-            with stop.heeding():
-                await stop.wait()
-                forest.halt(stop.error())
+    async def _heed(self, forest: Forest, scope: anyio.CancelScope) -> None:
+        """Pass the caller's wish to stop on to the tree; after its grace, end what is in flight."""
+        if (stop := self._wiring.stop) is None:
+            return
+        with stop.heeding():
+            await stop.wait()
+            forest.halt(stop.error())
+            await stop.clock.sleep(stop.grace)
+            scope.cancel()
 
     async def _read(self) -> Spool | None:
         corpus = self._options.corpus
@@ -236,3 +238,13 @@ class RecurseRun:
                 hint="give the corpus again with corpus= (--corpus)",
             )
         return spool
+
+
+def _cut_off(forest: Forest, spec: Spec) -> Short:
+    """Return what a tree is that did not end within the grace of a stop."""
+    assert forest.halted is not None
+    halted = forest.halted
+    blocked = Blocked(
+        blocker=blocker_of(halted), detail=halted.what, node=spec.node, task=spec.task
+    )
+    return Short(best=None, blocked=blocked, missing=(spec.title,))
