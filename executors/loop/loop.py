@@ -71,6 +71,8 @@ class _Working:
         )
         self._text = ""
         self._on_text = worker.on_text
+        self._heard_now: list[str] = []
+        """Text of the round in progress, where it is watched."""
         if worker.system.strip():
             transcript.add(Message(role="system", content=worker.system))
         transcript.add(*sealed(messages, _NO_RESULT))
@@ -97,6 +99,7 @@ class _Working:
             except ContextExceeded as error:
                 return self._ended("context-exceeded", error.what, error)
             except ModelError as error:
+                self._text = "".join(self._heard_now).strip() or self._text
                 return self._ended("failed", error.code, error)
             end = await self._heard(answer.reply, number)
             if end is not None:
@@ -105,6 +108,7 @@ class _Working:
 
     async def _asked(self) -> Answer:
         worker = self._worker
+        self._heard_now.clear()
         request = ModelRequest(
             messages=self._transcript.turns,
             max_tokens=worker.max_tokens,
@@ -117,14 +121,15 @@ class _Working:
             role=worker.role,
             node=worker.node,
             ordinal=worker.ordinal,
-            on_text=None if self._on_text is None else self._heard_text,
+            on_text=None if self._on_text is None else self._hear,
         )
         self._tally.answered(answer)
         self._text = _answer_of(answer.reply) or self._text
         return answer
 
-    def _heard_text(self, text: str) -> None:
+    def _hear(self, text: str) -> None:
         """Hand on a piece of text, until the listener's own fault: what is paid for outlives it."""
+        self._heard_now.append(text)
         if self._on_text is None:
             return
         got = attempt_now(self._on_text, text)
