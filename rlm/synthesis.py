@@ -6,7 +6,7 @@ Arithmetic and aggregation belong to a function: a model that adds is wrong too 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from executors.ids import NodeId
@@ -32,6 +32,8 @@ class SynthesisInput:
     node: NodeId
     data: Mapping[str, object]
     """The caller's own."""
+    records: Sequence[Sequence[str]] = field(default=())
+    """Ids of the records that each part was shown to read; none where it read none so."""
 
 
 Synthesize = Strategy | Callable[[SynthesisInput], Awaitable[object] | object]

@@ -42,6 +42,7 @@ async def join(
             missing=[n for n, (_, result) in enumerate(children) if isinstance(result, Short)],
             node=spec.node,
             data=forest.wiring.data,
+            records=[child.ids for child, _ in children],
         )
         try:
             found = await run_arbiter(how, given, read=_as_it_is, kind="broken-synthesis")

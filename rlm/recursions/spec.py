@@ -25,8 +25,10 @@ class Spec:
     """The part of the corpus that is its business; None for no corpus."""
     name: str = ""
     """What people call it; the task where it has no name of its own."""
+    ids: tuple[str, ...] = ()
+    """Of the records that it is shown to read, each once."""
 
-    def child(self, index: int, task: str, *, name: str = "") -> Self:
+    def child(self, index: int, task: str, *, name: str = "", ids: tuple[str, ...] = ()) -> Self:
         """Return a child of it; it inherits what `RecurseOptions.for_child` lets it."""
         return replace(
             self,
@@ -37,6 +39,7 @@ class Spec:
             options=self.options.for_child(),
             records=None,
             name=name,
+            ids=ids,
         )
 
     @property
