@@ -24,11 +24,14 @@ _CONSISTENT = "consistent, not authenticated"
 def print_check(directory: Path, *, as_json: bool) -> int:
     """Print whether the files of a run fit together; the exit code says so too."""
     # Checking reads records and receipts; --help has no use for either.
+    from rlm.recursions.checking import check_recursion
     from rlm.render.lines import Piece, line, write_lines
     from rlm.render.safe import plain
     from rlm.runs.checking import check_roots
+    from rlm.runs.manifest import Manifest
 
-    checked = check_roots(directory)
+    recursion = Manifest.load(directory).kind == "recurse"
+    checked = check_recursion(directory) if recursion else check_roots(directory)
     code = Exit.DONE if checked.consistent else Exit.NOT_SATISFIED
     if as_json:
         print_json({"consistent": checked.consistent, "authenticated": False, **asdict(checked)})

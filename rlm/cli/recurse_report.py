@@ -20,6 +20,7 @@ from rlm.recursion import RecurseOutcome
 from rlm.recursions.results import shown
 from rlm.render.lines import Line, line, write_lines
 from rlm.render.outcome import outcome_lines, result_lines
+from rlm.render.text import tally_lines
 from rlm.summary import summarise
 from rlm.verdict import Verdict, status_of
 
@@ -70,7 +71,9 @@ class RecurseReport:
         if as_json:
             print_json(self.data())
             return
-        write_lines(result_lines(self.receipts, self.value), sys.stdout)
+        counted = isinstance(self.value, Tally)
+        lines = tally_lines(self.receipts) if counted else result_lines(self.value)
+        write_lines(lines, sys.stdout)
         sys.stdout.flush()
         write_lines(self.lines(), sys.stderr)
 

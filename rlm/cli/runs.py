@@ -186,6 +186,7 @@ def _entry_lines(entry: RunEntry) -> list[Line]:
 
     state = entry.state if entry.blocker is None else f"{entry.state}: {plain(entry.blocker, 40)}"
     facts = [
+        "" if entry.kind == "count" else entry.kind,
         "" if entry.started is None else f"{entry.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         "" if entry.records is None else _counted(entry.records, "record"),
         "" if entry.calls is None else _counted(entry.calls, "call"),

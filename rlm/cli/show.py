@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import typer
 
-from executors.errors import RunDirError
+from executors.errors import RunDirError, ValidationError
 from rlm.cli.exits import Exit
 from rlm.cli.looking import print_check, print_record
 from rlm.cli.options import Json, OutFile, choose
@@ -18,6 +18,7 @@ from rlm.cli.unfinished import since_receipt, unfinished
 
 if TYPE_CHECKING:
     from corpus.results import Row
+    from rlm.cli.text_out import TextTarget
     from rlm.outputs import Target
     from rlm.receipts import Receipts
     from rlm.render.lines import Line
@@ -28,6 +29,8 @@ RESUMABLE: Final = frozenset(
     {"cancelled", "disk", "halted", "interrupted", "model-unusable", "out-of-quota"}
 )
 """Blockers that stopped a run from outside, so that it can go on as it is."""
+_TREE: Final = 500
+"""Lines of a task tree."""
 
 
 def show(
@@ -65,12 +68,18 @@ def show(
     if record is not None:
         return print_record(directory, record, as_json=json_)
     receipts = load_receipts(directory)
+    recursion = _is_recursion(receipts)
+    if recursion and state is not None and receipts.result.get("kind") != "tally":
+        raise ValidationError(
+            "--state has no effect: the result of this run is no count",
+            hint="leave it out; --out FILE writes the result",
+        )
     # The target is checked first; what it holds then comes last, since a disk may be full.
-    target = None if out is None else _target(out)
+    target = None if out is None else _target(out, recursion=recursion)
     if json_:
         sys.stdout.write(receipts.to_json() + "\n")
     else:
-        lines = _summary(receipts)
+        lines = _tree(receipts) if recursion else _summary(receipts)
         if state is not None:
             lines += _listing(directory, state, limit)
         write_lines(lines, sys.stdout)
@@ -129,6 +138,33 @@ def _summary(receipts: Receipts) -> list[Line]:
     ]
 
 
+def _is_recursion(receipts: Receipts) -> bool:
+    """Whether a receipt is that of a task tree; a receipt alone does not name its kind."""
+    kinds = ("text", "value", "nothing")
+    return receipts.result.get("kind") in kinds or any(node.task for node in receipts.nodes)
+
+
+def _tree(receipts: Receipts) -> list[Line]:
+    from rlm.recursions.ending import read_result
+    from rlm.render.lines import line
+    from rlm.render.outcome import outcome_lines, result_lines
+    from rlm.render.text import roots, tally_lines
+
+    missing: tuple[str, ...] = ()
+    if receipts.blocker in RESUMABLE:
+        higher = ", with a higher bound" if receipts.blocker == "halted" else ""
+        missing = (f"{resume_hint(receipts)}{higher}",)
+    counted = receipts.result.get("kind") == "tally"
+    value = None if counted else read_result(receipts.directory)
+    return [
+        *(tally_lines(receipts) if counted else result_lines(value)),
+        line(""),
+        *outcome_lines(receipts, missing=missing, height=_TREE),
+        line(""),
+        *roots(receipts),
+    ]
+
+
 def _listing(directory: Path, state: str, limit: int) -> list[Line]:
     from corpus.records import RecordState
     from rlm.render.lines import Piece, line
@@ -160,19 +196,24 @@ def _row(row: Row) -> Line:
     return line(f"  {facts}  ", Piece(plain(row.where or "", 60), "dim"))
 
 
-def _target(out: Path) -> Target:
+def _target(out: Path, *, recursion: bool) -> Target | TextTarget:
+    from rlm.cli.text_out import check_text_target
     from rlm.outputs import check_target
 
-    return check_target(out)
+    return check_text_target(str(out), source=None) if recursion else check_target(out)
 
 
-def _export(directory: Path, target: Target) -> None:
+def _export(directory: Path, target: Target | TextTarget) -> None:
+    from rlm.cli.text_out import TextTarget, export_result
     from rlm.outputs import write_result
     from rlm.render.safe import plain
     from rlm.runs.exports import note_export
     from rlm.runs.results import load_result
 
-    written = write_result(load_result(directory), target)
+    if isinstance(target, TextTarget):
+        written = export_result(directory, target)
+    else:
+        written = write_result(load_result(directory), target)
     note_export(directory, written.path)
     for said in (f"{written.path}: {written.rows:,} rows", *written.notes):
         sys.stderr.write(plain(said) + "\n")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from corpus.results import Tally
-from executors.errors import OutputError
+from executors.errors import OutputError, RunDirError
 from rlm.outputs import (
     FORMATS,
     Target,
@@ -17,8 +18,11 @@ from rlm.outputs import (
     write_result,
     write_text,
 )
+from rlm.recursions.ending import read_result
+from rlm.recursions.results import shown
+from rlm.runs.results import load_result
 
-__all__ = ["TextTarget", "check_text_target", "write_out"]
+__all__ = ["TextTarget", "check_text_target", "export_result", "write_out"]
 
 _ROWS: Final = frozenset(f".{name}" for name in FORMATS)
 
@@ -63,3 +67,21 @@ def write_out(value: object, text: str, target: TextTarget) -> Written:
             hint="name a file that ends in .txt, .md or .json",
         )
     return write_text(text, target.path)
+
+
+def export_result(directory: Path, target: TextTarget) -> Written:
+    """Write what a recursion that ended left; see `write_out`.
+
+    Raises:
+        RunDirError: it left nothing.
+        OutputError: see `write_out`.
+    """
+    if target.rows is not None and (directory / "verdicts").exists():
+        return write_out(load_result(directory), "", target)
+    value = read_result(directory)
+    if value is None:
+        raise RunDirError(
+            f"the run in {str(directory)!r} left no result",
+            hint=f"see why: rlm show {shlex.quote(str(directory))}",
+        )
+    return write_out(value, shown(value), target)

@@ -25,7 +25,7 @@ from rlm.runs.session import Session
 from rlm.summary import summarise
 from rlm.verdict import status_of
 
-__all__ = ["RESULT", "Ending", "RecurseOutcome", "read_result"]
+__all__ = ["RESULT", "Ending", "RecurseOutcome", "read_result", "root_of", "summary_of"]
 
 RecurseOutcome: TypeAlias = Completed[object] | Incomplete[object]
 RESULT: Final = "result.json"
@@ -77,8 +77,8 @@ class Ending:
             if isinstance(value, Tally):
                 save_tally(value, directory / "verdicts")
             write_atomically(directory / RESULT, _file(value, whole=blocker is None))
-        root = _root(self._task, value)
-        result = {**_summary(value), "verdict": verdict, "notes": list(notes)}
+        root = root_of(self._task, value)
+        result = {**summary_of(value), "verdict": verdict, "notes": list(notes)}
         if blocked is not None:
             result |= {"node": blocked.node, "detail": scrub(blocked.detail)}
         receipts = self._log.finish(blocker, result, content_root=root)
@@ -119,7 +119,8 @@ def _file(value: object | None, *, whole: bool) -> str:
         return json.dumps({"whole": whole, "value": shown(value)}, indent=2) + "\n"
 
 
-def _summary(value: object | None) -> dict[str, object]:
+def summary_of(value: object | None) -> dict[str, object]:
+    """Return a result as receipts have it: a count by its numbers, a text by its beginning."""
     if isinstance(value, Tally):
         return summarise(value)
     if value is None:
@@ -129,7 +130,7 @@ def _summary(value: object | None) -> dict[str, object]:
     return {"kind": kind, "characters": len(text), "text": scrub(text[:_BEGINNING])}
 
 
-def _root(task: str, value: object | None) -> str | None:
+def root_of(task: str, value: object | None) -> str | None:
     """Return the hash over task and result, the same however it came about."""
     if value is None:
         return None

@@ -18,7 +18,16 @@ from rlm.render.progress import duration
 from rlm.render.safe import plain
 from rlm.sittings import SessionReceipt
 
-__all__ = ["calls_of", "result_block", "roots", "spend_of", "tally_lines", "times", "tree"]
+__all__ = [
+    "calls_of",
+    "result_block",
+    "roots",
+    "session_lines",
+    "spend_of",
+    "tally_lines",
+    "times",
+    "tree",
+]
 
 _WIDTH: Final = 300
 _LISTED: Final = 20
@@ -58,11 +67,17 @@ def result_block(receipts: Receipts, *, missing: Sequence[str] = ()) -> list[Lin
     if receipts.forgotten:
         said = f"{_counted(receipts.forgotten, 'record')} on request: left out, the text is erased"
         lines.append(_pair("forgotten", said))
-    if len(receipts.sessions) > 1:
-        lines.append(_pair("sessions", f"{len(receipts.sessions):,}; cost and calls are of all"))
-        lines += [_session(session) for session in receipts.sessions[-_LISTED:]]
+    lines += session_lines(receipts)
     lines.append(_pair("receipt", _said(str(receipts.path))))
     return lines
+
+
+def session_lines(receipts: Receipts) -> list[Line]:
+    """Return the sittings that a run took; nothing where it took one."""
+    if len(receipts.sessions) <= 1:
+        return []
+    head = _pair("sessions", f"{len(receipts.sessions):,}; cost and calls are of all")
+    return [head, *(_session(session) for session in receipts.sessions[-_LISTED:])]
 
 
 def tally_lines(receipts: Receipts) -> list[Line]:

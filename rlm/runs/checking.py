@@ -28,7 +28,14 @@ from rlm.runs.merkle import Chain
 from rlm.runs.roots import criterion_of, result_root
 from rlm.summary import summarise
 
-__all__ = ["Checked", "check_roots"]
+__all__ = [
+    "Checked",
+    "RunCheck",
+    "check_roots",
+    "is_the_same",
+    "record_differences",
+    "vote_differences",
+]
 
 _BATCH = 4_096  # records at a time
 
@@ -50,10 +57,13 @@ class Checked:
         return not self.differences
 
 
-def check_roots(directory: Path) -> Checked:
+def check_roots(directory: Path, kind: type[RunCheck] | None = None) -> Checked:
     """Compute the roots of a run from its files, and compare what these say of each other.
 
     Reads each record once, some thousand at a time.
+
+    Args:
+        kind: how a result is checked; None is that of a count.
 
     Raises:
         RunDirError: it is no run that ended, or it was made elsewhere and holds links.
@@ -66,14 +76,16 @@ def check_roots(directory: Path) -> Checked:
         raise RunDirError(
             f"the run in {str(directory)!r} holds no receipt to check", where=str(error)
         ) from None
-    check = _Check(directory, manifest, receipts)
+    check = (kind or RunCheck)(directory, manifest, receipts)
     differences = tuple(check.differences())
     return Checked(
         content_root=check.content_root, differences=differences, notes=tuple(check.notes)
     )
 
 
-class _Check:
+class RunCheck:
+    """Looks for what does not fit in the files of one run; of a count, and its parts of any."""
+
     def __init__(self, directory: Path, manifest: Manifest, receipts: Receipts) -> None:
         self._directory = directory
         self._manifest = manifest
@@ -86,13 +98,16 @@ class _Check:
         if self._manifest.content_root != self._receipts.content_root:
             yield "manifest.json and receipt.json state different content roots"
         yield from self._log()
+        yield from self._contents()
+
+    def _contents(self) -> Iterator[str]:
         if not (self._directory / "spool" / "meta.json").exists():
             if self._receipts.content_root is not None:
                 yield "the receipt states a content root, and there are no records"
             return
         try:
             with Spool.open(self._directory / "spool") as spool:
-                yield from _records(spool)
+                yield from record_differences(spool)
                 yield from self._result(spool)
         except (RunDirError, OSError, ValueError, LookupError) as error:
             yield f"the result cannot be read: {error}"
@@ -123,11 +138,11 @@ class _Check:
                 yield "the receipt states a content root, and there is no result"
             return
         if isinstance(result, Tally):
-            yield from _votes(result)
+            yield from vote_differences(result)
         self.content_root = result_root(result, criterion_of(self._manifest))
         if self.content_root != self._receipts.content_root:
             yield "records and verdicts have another content root than the receipt states"
-        if _plain(summarise(result)) != _plain(self._receipts.result):
+        if not is_the_same(summarise(result), self._receipts.result):
             yield "records and verdicts give another result than the receipt states"
 
     def _load(self, spool: Spool) -> Tally | Ranking | None:
@@ -136,12 +151,12 @@ class _Check:
         return ranked_by_probability(found) if ranks and isinstance(found, Tally) else found
 
 
-def _plain(value: object) -> object:
-    """Return a value as JSON brings it back."""
-    return json.loads(json.dumps(value))
+def is_the_same(one: object, other: object) -> bool:
+    """Whether two values are the same once JSON has brought them back."""
+    return bool(json.loads(json.dumps(one)) == json.loads(json.dumps(other)))
 
 
-def _records(spool: Spool) -> Iterator[str]:
+def record_differences(spool: Spool) -> Iterator[str]:
     """Yield where the tables of a spool do not fit its records."""
     wrong_ids = wrong_texts = wrong_blanks = 0
     for start in range(0, len(spool), _BATCH):
@@ -175,7 +190,7 @@ def _unlike(one: bytes, other: bytes) -> int:
     return int((np.frombuffer(one, dtype=kind) != np.frombuffer(other, dtype=kind)).sum())
 
 
-def _votes(result: Tally) -> Iterator[str]:
+def vote_differences(result: Tally) -> Iterator[str]:
     """Yield where the final states are not those that the passes give."""
     judged = result.ledger.codes(result.votes)[result.spool.representative]
     same = (judged == result.codes) | (result.codes == EMPTY) | (result.codes == LEFT_OUT)

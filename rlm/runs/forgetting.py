@@ -81,6 +81,12 @@ def forget_record(
     """
     refuse_links(directory)
     manifest = Manifest.load(directory)
+    if manifest.kind == "recurse":
+        raise RunDirError(
+            f"the run in {str(directory)!r} is a recursion: its workers may have quoted the record in "
+            "any of their answers",
+            hint="delete the run as a whole, with its directory",
+        )
     lock = RunLock(directory)
     lock.take()
     try:

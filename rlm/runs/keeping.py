@@ -17,7 +17,7 @@ from executors.journal.json_lines import decode
 from executors.journal.lock import RunLock, lock_holder
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import data_home
-from rlm.runs.manifest import Manifest
+from rlm.runs.manifest import Kind, Manifest
 
 __all__ = [
     "KEEP_DAYS",
@@ -56,8 +56,10 @@ class RunEntry:
     directory: Path
     id: str
     state: RunState
+    kind: Kind = "count"
     blocker: str | None = None
     question: str = ""
+    """What is asked of each record, or the task that is taken apart."""
     started: datetime | None = None
     """Of its first session."""
     last: datetime | None = None
@@ -97,6 +99,7 @@ def read_entry(directory: Path) -> RunEntry:
         directory=directory,
         id=directory.name,
         state=_state(directory, manifest),
+        kind=manifest.kind,
         blocker=None if last is None else last.blocker,
         question=manifest.question,
         started=manifest.sessions[0].started if manifest.sessions else None,
