@@ -47,13 +47,18 @@ class LeftBehind:
 
 
 async def bounded(
-    work: Callable[[], T], *, seconds: float = inf, longest: float = _LONGEST
+    work: Callable[[], T],
+    *,
+    seconds: float = inf,
+    longest: float = _LONGEST,
+    waiting: Callable[[], None] | None = None,
 ) -> T | LeftBehind:
     """Run work in a thread of its own, and leave it behind where it takes too long.
 
     Args:
         seconds: that it may take.
         longest: seconds that a cancelled caller waits for it to end.
+        waiting: hears at once that a cancelled caller has to wait; must not raise.
     """
     it: _Alone[T] = _Alone(work)
     it.start()
@@ -61,6 +66,8 @@ async def bounded(
         with move_on_after(seconds):
             await it.ended.wait()
     except BaseException:
+        if waiting is not None and not it.ended.is_set():
+            waiting()
         with move_on_after(longest, shield=True):
             await it.ended.wait()
         raise

@@ -51,15 +51,19 @@ Attempt = Returned | Raised | Overdue
 
 
 async def attempt(
-    function: Callable[..., object], *arguments: object, seconds: float = inf
+    function: Callable[..., object],
+    *arguments: object,
+    seconds: float = inf,
+    waiting: Callable[[], None] | None = None,
 ) -> Attempt:
     """Call a function of a caller's: on this loop where it is asynchronous, else in a thread.
 
     Args:
         seconds: it may take; 0 and infinity bound nothing.
+        waiting: hears at once that this was cancelled, and has to wait for a thread to end.
     """
     cancels = _cancels()
-    got = await _tried(partial(function, *arguments), function, seconds or inf)
+    got = await _tried(partial(function, *arguments), function, seconds or inf, waiting)
     if _cancels() > cancels:
         # It made a result of a cancellation that was meant for us. Cancelled once is cancelled.
         raise get_cancelled_exc_class()
@@ -67,13 +71,16 @@ async def attempt(
 
 
 async def _tried(
-    call: Callable[[], object], function: Callable[..., object], limit: float
+    call: Callable[[], object],
+    function: Callable[..., object],
+    limit: float,
+    waiting: Callable[[], None] | None,
 ) -> Attempt:
     cancels = _cancels()
     try:
         if is_async(function):
             return await _awaited(cast("Awaitable[object]", call()), limit)
-        value = await bounded(call, seconds=limit)
+        value = await bounded(call, seconds=limit, waiting=waiting)
         if isinstance(value, LeftBehind):
             return Overdue(seconds=limit, runs_on=True)
         if inspect.isawaitable(value):

@@ -7,10 +7,10 @@ from math import inf
 from typing import Final
 
 from executors.errors import ToolBroken
-from executors.events import ToolEnd
+from executors.events import ToolEnd, Warned
 from executors.ids import ContentKey, content_key
 from executors.journal.records import ToolBegun, ToolDone
-from executors.loop.boundary import Overdue, Raised, Returned, attempt, described
+from executors.loop.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import Worker
 from executors.messages import ToolCall
 from executors.tools.base import Arguments, Tool, ToolContext
@@ -85,23 +85,32 @@ class Running:
         journal, name = self._worker.calls.journal, self._tool.name
         if not self._tool.replays:
             journal.tool_begun(self.key, name=name)
-        result = await self._tried()
+        result = self._read(await self._tried())
         if not self._tool.replays and result.broken is None:
             await journal.tool_done(self.key, result=result.text, failed=result.end == "failed")
         return result
 
-    async def _tried(self) -> Result:
-        guards = self._worker.guards
+    async def _tried(self) -> Attempt:
+        worker = self._worker
         context = ToolContext(
-            node=self._worker.node,
-            depth=self._worker.depth,
+            node=worker.node,
+            depth=worker.depth,
             round=self._round,
             index=self._index,
             call_id=self._call.id,
         )
-        seconds = inf if self._tool.replays else guards.seconds_a_tool
+        return await attempt(
+            self._tool.execute,
+            self._arguments,
+            context,
+            seconds=inf if self._tool.replays else worker.guards.seconds_a_tool,
+            waiting=self._waiting,
+        )
+
+    def _read(self, got: Attempt) -> Result:
+        """Return what the model reads of it."""
         name = self._tool.name
-        match await attempt(self._tool.execute, self._arguments, context, seconds=seconds):
+        match got:
             case Returned(value=value):
                 try:
                     return self._result(as_text(value), "done")
@@ -120,3 +129,11 @@ class Running:
 
     def _result(self, text: str, end: ToolEnd) -> Result:
         return Result(text=shown(text, self._worker.guards.result_characters), end=end)
+
+    def _waiting(self) -> None:
+        """Say so at once: whoever pressed Ctrl-C must not think that nothing happens."""
+        calls = self._worker.calls
+        message = f"cancelling: the tool {self._tool.name!r} cannot be stopped, waiting for its end"
+        calls.emit(
+            Warned(node=self._worker.node, at=calls.clock.now(), code="cancelling", message=message)
+        )

@@ -67,7 +67,8 @@ async def test_a_tool_that_swallows_a_cancel_does_not_keep_the_worker_going() ->
     assert is_sealed(shop.transcript.turns)
 
 
-async def test_a_cancelled_worker_waits_until_a_plain_function_has_ended() -> None:
+@pytest.mark.case("K13-14")
+async def test_a_cancelled_worker_waits_until_a_plain_function_has_ended_and_says_so() -> None:
     began, free, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(arguments: Arguments, context: ToolContext) -> None:
@@ -76,11 +77,17 @@ async def test_a_cancelled_worker_waits_until_a_plain_function_has_ended() -> No
         ended.set()
 
     shop = Shop([calls("slow")], a_tool("slow", slow))
+    told: list[list[str]] = []
     async with anyio.create_task_group() as group:
         group.start_soon(shop.work)
         await anyio.to_thread.run_sync(began.wait)
         group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            for _ in range(5):  # turns of the loop: nobody waits for the tool to hear of it
+                await anyio.lowlevel.checkpoint()
+        told.append(shop.warnings())
         free.set()
+    assert told == [["cancelling"]]
     assert ended.is_set()
     assert shop.ends() == [("slow", "cancelled")]
 

@@ -99,6 +99,24 @@ async def test_a_tool_that_was_cut_off_is_told_as_such_and_not_run_again() -> No
     assert journal.known[key] == ToolBegun()
 
 
+@pytest.mark.case("K13-13")
+async def test_a_tool_amid_which_the_run_was_cancelled_is_not_run_again() -> None:
+    journal, began = Remembered(), anyio.Event()
+
+    async def pays(arguments: Arguments, context: ToolContext) -> None:
+        began.set()
+        await anyio.sleep_forever()
+
+    shop = Shop(list(SCRIPT), a_tool("pay", pays), journal=journal)
+    async with anyio.create_task_group() as group:
+        group.start_soon(shop.work)
+        await began.wait()
+        group.cancel_scope.cancel()
+    pay = Counted()
+    again = await session(journal, pay.tool)
+    assert (pay.runs, again.ends()) == (0, [("pay", "interrupted")])
+
+
 async def test_an_idempotent_tool_that_was_cut_off_is_run_again() -> None:
     journal, pay = Remembered(), Counted(idempotent=True)
     await session(journal, pay.tool)
