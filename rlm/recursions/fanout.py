@@ -20,6 +20,8 @@ from rlm.recursions.spec import Spec
 
 __all__ = ["fan_out", "run_children", "run_slices"]
 
+_PLAN_TOKENS: Final = 4_096
+_STEP_TOKENS: Final = 64
 Run = Callable[[Forest, Spec], Awaitable[NodeResult]]
 
 _BLOCKERS: Final[dict[PlanFault, Blocker]] = {
@@ -73,7 +75,10 @@ async def _plan(forest: Forest, spec: Spec, count: int) -> Plan:
         forest.note("the task was taken apart by rules, as it is written")
         return plan_task(spec.task, count=count)
     planner = ModelPlanner(
-        calls=forest.calls, model=forest.models.planner, most=max(MOST_STEPS, count)
+        calls=forest.calls,
+        model=forest.models.planner,
+        most=max(MOST_STEPS, count),
+        max_tokens=max(_PLAN_TOKENS, count * _STEP_TOKENS),
     )
     planned = await planner.plan(
         spec.task, node=spec.node, info=spec.options.context, count=count, ordinal=spec.index

@@ -57,14 +57,32 @@ def test_money_is_text_so_that_no_digit_is_lost(tmp_path: Path) -> None:
     assert line["usage"] == {"input": 1, "cache_read": None, "cache_write": None, "output": None}
 
 
-def test_listeners_hear_each_event_after_it_was_written(tmp_path: Path) -> None:
+def test_listeners_hear_each_event_in_order_after_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    heard: list[Event] = []
+
+    def listen(event: Event) -> None:
+        assert len(path.read_bytes().splitlines()) > len(heard)
+        heard.append(event)
+
+    events = [Warned(node=NODE, at=AT, code="x", message=f"{n}") for n in range(200)]
+    with EventLog(path, listen) as log:
+        for event in events:
+            log(event)
+        assert 100 < len(heard) < 200  # some at a time, and not all at the end
+        log.flush()
+        assert heard == events
+
+
+def test_a_guest_hears_each_event_at_once(tmp_path: Path) -> None:
     heard: list[Event] = []
     event = Warned(node=NODE, at=AT, code="x", message="y")
-    with EventLog(tmp_path / "events.jsonl", heard.append) as log:
+    with EventLog(tmp_path / "events.jsonl", guest=heard.append) as log:
         log(event)
-    assert heard == [event]
+        assert heard == [event]
 
 
+@pytest.mark.case("R-202")
 def test_a_guest_that_raises_hears_no_more_and_the_log_goes_on(tmp_path: Path) -> None:
     heard: list[Event] = []
     seen: list[Event] = []

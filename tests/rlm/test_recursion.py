@@ -68,7 +68,7 @@ async def test_a_task_is_words(task: object) -> None:
         await rlm.recurse(known(task), cast())
 
 
-@pytest.mark.case("R-001")
+@pytest.mark.case("R-001", "R-051")
 async def test_without_a_model_somewhere_it_says_how_to_name_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -416,7 +416,7 @@ async def test_a_verdict_that_fails_stands_beside_the_result() -> None:
     assert outcome.verdict.critique == "it is poor"
 
 
-@pytest.mark.case("R-041", "R-042")
+@pytest.mark.case("R-041", "R-042", "R-049")
 async def test_the_callers_judge_sees_the_final_result() -> None:
     seen: list[tuple[object, str, str | None]] = []
 

@@ -342,3 +342,15 @@ async def test_a_partition_asks_each_record_once_a_pass() -> None:
     assert len(asked(model, "judge")) == 10 * 13 * 2
     totals = outcome.receipts.totals
     assert sum(node.totals.input for node in outcome.receipts.nodes) == totals.input > 0
+
+
+@pytest.mark.case("R-080", "R-072", "R-077")
+async def test_a_check_that_halts_after_a_scan_keeps_the_whole_count() -> None:
+    def judge(*_: object) -> object:
+        raise rlm.Halted(bound="mine", scope="test", limit="1")
+
+    outcome = await rlm.recurse("Is there a fire?", cast(), corpus=reports(8), evaluate=judge)
+    found = blocked(outcome, "halted")
+    assert isinstance(found.best, rlm.Tally)
+    assert found.best.count == 4
+    assert list(found.best.matched_ids) == ["r0", "r2", "r4", "r6"]
