@@ -1,5 +1,6 @@
 """Rows of the reference about providers, each by the way through the whole wire."""
 
+from dataclasses import replace
 from random import Random
 from time import monotonic
 
@@ -99,7 +100,7 @@ _TEMPERATURE = [
 @pytest.mark.case("R-195")
 @pytest.mark.parametrize("message", _TEMPERATURE)
 async def test_a_temperature_that_is_not_taken_is_left_out_once(message: str) -> None:
-    script = [refused_parameter("temperature", message), Completion(text="done")]
+    script: list[Act] = [refused_parameter("temperature", message), Completion(text="done")]
     reply = await answer(script, ask(temperature=0.2))
     assert (reply.text, reply.temperature, reply.requests) == ("done", None, 2)
 
@@ -159,4 +160,4 @@ def test_bounds_are_finite_and_garbage_is_refused(name: str, value: float) -> No
     """R-200 / D3: the reference takes its default instead, and has none for the deadline."""
     assert all(0 < getattr(Bounds(), bound) < 3_600 for bound in ("idle", "total"))
     with pytest.raises(ValidationError, match=name):
-        Bounds(**{name: value})
+        replace(Bounds(), **{name: value})
