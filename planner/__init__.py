@@ -8,7 +8,7 @@ Layout:
 - `lookups`: what a task names that code can look for: quoted terms and ids
 - `families`: who decides how a task is taken apart: its worker, a number, or a corpus' size
 - `plan`: steps that may wait for each other, acyclic by construction
-- `rules`: plans without a model: slices of a corpus, the parts that a task is written in
+- `rules`: plans without a model, by the parts that a task is written in
 - `steps` `prompts` `plan_text` `plan_cache`: plans by a model, checked in code
 - `running`: carrying out a plan
 - `tree` `tree_dot`: what became of a task, node by node

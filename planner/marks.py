@@ -16,11 +16,12 @@ __all__ = [
     "length_in_words",
 ]
 
-# Bullets, numbers and letters with their marks, circled and Chinese numbers.
+# Bullets, numbers and letters with their marks, circled and Chinese numbers. Where a mark could be part
+# of a word, a rule or a number, a blank has to follow.
 LIST_ITEM: Final = re.compile(
-    r"^[ \t]{0,12}(?:[-*+\u2022\u00b7\u2023\u25e6\u2013]|\(?\d{1,3}[.)\u3001\uff0e]|\(?[a-z]\)"
-    r"|[\u2460-\u2473]|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}\u3001)"
-    r"[ \t]{0,4}(?=\S)",
+    r"^[ \t]{0,12}(?:(?:[-*+\u2013]|\(?\d{1,3}[.)]|\(?[a-z]\))[ \t]{1,4}"
+    r"|(?:[\u2022\u00b7\u2023\u25e6\u2460-\u2473]|\d{1,3}[\u3001\uff0e]"
+    r"|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}\u3001)[ \t]{0,4})(?=\S)",
     re.MULTILINE,
 )
 INLINE_ITEM: Final = re.compile(
@@ -32,7 +33,9 @@ CLAUSE: Final = re.compile(r"[,;](?=\s)|[\uff0c\uff1b\u3001\u060c\u061b]")
 # Orders one after another.
 ARROW: Final = re.compile(r"->|=>|[\u2192\u21d2\uff1b]|;(?=\s)")
 FIGURE: Final = re.compile(r"(?<!\w)\d[\d.,]{0,12}(?:\s?(?:%|[^\W\d_]{1,4}\b)|[^\W\d_])?", re.ASCII)
-FILE: Final = re.compile(r"(?<![\w-])[\w-]{1,64}\.(?:py|js|ts|md|csv|json|txt|sql|xml|html|pdf|ya?ml)\b")
+FILE: Final = re.compile(
+    r"(?<![\w-])[\w-]{1,64}\.(?:py|js|ts|md|csv|json|txt|sql|xml|html|pdf|ya?ml)\b"
+)
 
 _WORD: Final = re.compile(r"[^\W_]+")
 # Scripts without blanks: Thai, Lao, Khmer, Burmese, Kana, Han.

@@ -1,95 +1,11 @@
-"""Planning without a model: slices of a corpus, and the parts that a task is written in."""
+"""Planning without a model: by the parts that a task is written in."""
 
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from executors.errors import ValidationError
 from planner.plan import PlanError
-from planner.rules import plan_slices, plan_task, slices, text_parts
-
-
-def sizes(*weights: int, **bounds: int) -> list[int]:
-    return [s.stop - s.start for s in slices(len(weights), weights=weights, **bounds)]
-
-
-def test_slices_are_contiguous_near_equal_and_name_their_records() -> None:
-    first, second, third = slices(8, width=3)
-    assert [(s.start, s.stop, s.tokens) for s in (first, second, third)] == [
-        (0, 3, None),
-        (3, 6, None),
-        (6, 8, None),
-    ]
-    assert third.label == "part 3 of 3 (records 7 to 8)"
-
-
-def test_slices_hold_so_many_records_at_most_and_are_never_empty() -> None:
-    assert [s.stop - s.start for s in slices(10, items=4)] == [4, 3, 3]
-    assert len(slices(3, width=10)) == 3
-    assert slices(0, width=3) == ()
-
-
-def test_slices_by_weight_are_near_equal_in_weight() -> None:
-    assert sizes(1, 1, 1, 1, 1, 5, width=2) == [5, 1]
-    assert sizes(5, 1, 1, 1, 1, 1, width=2) == [1, 5]
-    assert sizes(2, 2, 2, 2, width=2) == [2, 2]
-
-
-def test_slices_hold_so_many_tokens_at_most_but_for_a_record_that_has_more() -> None:
-    assert sizes(3, 3, 3, 3, tokens=6) == [2, 2]
-    assert sizes(3, 50, 3, tokens=6) == [1, 1, 1]
-
-
-@pytest.mark.parametrize("bounds", [{"width": 0}, {"items": 0}, {"tokens": 0}, {"width": -1}])
-def test_a_bound_below_one_is_refused(bounds: dict[str, int]) -> None:
-    (name, value), *_ = bounds.items()
-    with pytest.raises(ValidationError, match=f"{name}={value}"):
-        sizes(1, 2, **bounds)
-
-
-def test_weights_of_other_records_are_refused() -> None:
-    with pytest.raises(ValidationError, match="2 weight"):
-        slices(3, weights=[1, 2])
-    with pytest.raises(ValidationError, match="without weights"):
-        slices(3, tokens=5)
-
-
-@given(
-    st.lists(st.integers(0, 30), max_size=60),
-    st.integers(1, 70),
-    st.integers(1, 70),
-    st.none() | st.integers(1, 60),
-)
-def test_slices_hold_each_record_once_within_all_bounds(
-    weights: list[int], width: int, items: int, tokens: int | None
-) -> None:
-    found = slices(len(weights), width=width, items=items, tokens=tokens, weights=weights)
-    assert [n for s in found for n in range(s.start, s.stop)] == list(range(len(weights)))
-    assert len(found) >= min(width, len(weights))
-    for one in found:
-        assert one.stop - one.start <= items
-        weight = sum(weights[one.start : one.stop])
-        assert one.tokens == weight
-        assert tokens is None or weight <= tokens or one.stop - one.start == 1
-
-
-def test_a_hundred_thousand_records_are_sliced_at_once() -> None:
-    weights = [n % 97 for n in range(100_000)]
-    started = time.process_time()
-    assert sum(s.stop - s.start for s in slices(100_000, tokens=5_000, weights=weights)) == 100_000
-    assert time.process_time() - started < 2
-
-
-def test_each_slice_gets_the_whole_task() -> None:
-    plan = plan_slices("how many?", slices(5, width=2))
-    assert [(step.id, step.action) for step in plan.steps] == [
-        ("s1", "how many?"),
-        ("s2", "how many?"),
-    ]
-    with pytest.raises(PlanError, match="no steps"):
-        plan_slices("how many?", ())
+from planner.rules import plan_task, text_parts
 
 
 def actions(task: str, count: int | None = None) -> list[str]:
@@ -121,9 +37,19 @@ def test_lists_are_known_in_many_forms(task: str) -> None:
     assert text_parts(task) == ((), ("a", "b"))
 
 
+def test_what_follows_a_list_is_about_all_of_it() -> None:
+    assert actions("Sum up:\n- a\n\n- b\n  more\n\nIn German, please.") == [
+        "Sum up:\nIn German, please.\na",
+        "Sum up:\nIn German, please.\nb\n  more",
+    ]
+
+
 @pytest.mark.parametrize(
     ("task", "parts"),
     [
+        ("---\n---\nRest.", ("---\n---\nRest.",)),
+        ("1.5 is one\n2.5 is two", ("1.5 is one\n2.5 is two",)),
+        ("Use tools, e.g. grep. Then stop.", ("Use tools, e.g. grep.", "Then stop.")),
         ("Read it. Sum it up! Done?", ("Read it.", "Sum it up!", "Done?")),
         ("先读。再写！", ("先读。", "再写！")),
         ("one thing", ("one thing",)),
