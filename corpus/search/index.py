@@ -88,9 +88,8 @@ def open_index(path: Path) -> sqlite3.Connection:
 
 
 def order_key(spool: Spool) -> str:
-    """Identify what is searched: ids and texts in their order, since ordinals are what is found."""
+    """Identify what is searched: texts in their order, since ordinals are what is found."""
     digest = blake2b(_VERSION.encode(), digest_size=16)
-    digest.update(np.ascontiguousarray(spool.id_digests).data)
     digest.update(np.ascontiguousarray(spool.digests).data)
     return digest.hexdigest()
 

@@ -63,6 +63,12 @@ async def test_words_are_found_in_any_script_and_form(
     assert (await ids(await opened(tmp_path), query))[0] == first
 
 
+async def test_vowel_signs_are_parts_of_words(tmp_path: Path) -> None:
+    """Without them another word has the same letters."""
+    search = await opened(tmp_path)
+    assert await ids(search, "\u0915\u0940\u0924\u094b\u092c") == []
+
+
 @pytest.mark.case("K14-17")
 async def test_a_hyphen_is_no_operator(tmp_path: Path) -> None:
     hits = await (await opened(tmp_path)).search("multi-agent")
@@ -230,6 +236,15 @@ async def test_words_that_stand_nearly_everywhere_are_not_followed_alone(tmp_pat
     hits = await search.search("the needle 17")
     assert [(hit.id, hit.how) for hit in hits] == [("r17", "some-words")]
     assert len(await search.search("the")) == 8
+
+
+async def test_words_that_stand_in_many_records_are_followed_where_there_are_no_others(
+    tmp_path: Path,
+) -> None:
+    words = ["sun", "moon"] * 2_100
+    search = await opened(tmp_path, [(f"r{n}", f"{word} {n}") for n, word in enumerate(words)])
+    hits = await search.search("sun moon")
+    assert [hit.how for hit in hits] == ["some-words"] * 8
 
 
 async def test_progress_is_told(tmp_path: Path) -> None:
