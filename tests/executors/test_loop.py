@@ -246,12 +246,12 @@ async def test_a_model_that_never_ends_is_ended_by_the_bound_on_rounds() -> None
 async def test_a_model_that_fails_ends_it_and_what_was_said_before_is_kept(
     error: ModelError,
 ) -> None:
-    shop = Shop([calls("look", text="so far"), error], a_tool())
+    shop = Shop([calls("look", text="so far"), calls("look"), error], a_tool())
     end = await ended(shop)
     reason = "context-exceeded" if isinstance(error, ContextExceeded) else "failed"
     assert (end.reason, end.text) == (reason, "so far")
     assert isinstance(end.error, type(error))
-    assert [turn.content for turn in end.log.messages if turn.role == "tool"] == ["look"]
+    assert [turn.content for turn in end.log.messages if turn.role == "tool"] == ["look"] * 2
 
 
 @pytest.mark.case("K10-10")

@@ -420,3 +420,16 @@ async def test_a_stop_that_was_asked_begins_no_round_and_is_no_fault() -> None:
     assert worked.text == "so far"
     assert shop.results() == ["last", "[stopped:SIGTERM]"]
     assert shop.model.calls == 1
+
+
+async def test_a_stop_that_was_asked_in_the_last_call_of_a_round_asks_the_model_no_more() -> None:
+    stop = Stop(clock=VirtualClock())
+
+    async def stopping(arguments: Arguments, context: ToolContext) -> str:
+        stop.ask()
+        return "last"
+
+    shop = Shop([calls("halt")], a_tool("halt", stopping), stop=stop)
+    worked = await shop.work()
+    assert isinstance(worked, Ended)
+    assert (worked.reason, shop.model.calls, shop.results()) == ("stopped", 1, ["last"])

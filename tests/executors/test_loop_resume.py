@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from executors.errors import DiskFault
+from executors.errors import DiskFault, ReplayMiss
 from executors.events import ToolFinished
 from executors.ids import ContentKey
 from executors.journal.journal import RunJournal
@@ -132,6 +132,19 @@ async def test_a_tool_that_replays_is_run_in_each_session_and_never_written_down
     await session(journal, spawn.tool)
     await session(journal, spawn.tool)
     assert (spawn.runs, journal.known) == (2, {})
+
+
+async def test_a_tool_that_replays_is_never_looked_up() -> None:
+    """A replay, which holds no such thing, would halt."""
+
+    class Replay(Remembered):
+        def tool_found(self, key: ContentKey) -> ToolDone | ToolBegun | None:
+            raise ReplayMiss(key=key, where="here")
+
+    assert (await session(Replay(), Counted(replays=True).tool)).results() == ["run 1"]
+    worked = await Shop(list(SCRIPT), Counted().tool, journal=Replay()).work()
+    assert isinstance(worked, Ended)
+    assert isinstance(worked.error, ReplayMiss)
 
 
 async def test_two_workers_at_one_node_are_told_apart_by_their_ordinals() -> None:
