@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from executors.gate.allowance import Caps
     from executors.gate.decisions import Allow, Ask, Deny, Halt
     from executors.loop.worker import ToolRequest
-    from executors.messages import Message, ModelReply, ModelRequest
+    from executors.messages import Message, ModelReply, ModelRequest, ToolCall
     from executors.models.base import Model, ModelInfo
     from executors.models.openai.model import OpenAIModel
     from executors.models.prices import Price, PriceTable
@@ -195,6 +195,7 @@ __all__ = [
     "Tally",
     "TaskReceipt",
     "Tool",
+    "ToolCall",
     "ToolContext",
     "ToolRequest",
     "Totals",
@@ -310,6 +311,7 @@ _HOMES = {
     "Tally": "corpus.results",
     "TaskReceipt": "rlm.nodes",
     "Tool": "executors.tools.base",
+    "ToolCall": "executors.messages",
     "ToolContext": "executors.tools.base",
     "ToolRequest": "executors.loop.worker",
     "Totals": "rlm.receipts",

@@ -10,7 +10,8 @@ Layout:
 - `node`: one node: which way it goes, and what of it comes back
 - `worker` `spawning`: a worker with its tools, and the tool by which it hands work to children
 - `fanout` `partition`: parts that are decided before any worker runs
-- `scanning` `reading` `looking`: the corpus, judged, shown in a message, or looked into by tools
+- `scanning` `reading` `searching` `looking`: the corpus, judged, shown in a message, searched, or
+  looked into by tools
 - `verifying` `leaves` `sensing`: who checks what came out, and which sensor
 - `results` `ending`: what a node hands up, and the one outcome of the run
 - `prompts`: what workers are told

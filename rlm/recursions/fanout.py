@@ -7,7 +7,9 @@ from typing import Final
 
 from executors.engine.local import Done, Failed, Result, pull
 from executors.errors import Halted, ModelError
+from planner.complexity import assess
 from planner.plan import Plan, PlanError, PlanFault
+from planner.routes import Route
 from planner.rules import plan_task
 from planner.steps import MOST_STEPS, ModelPlanner
 from rlm.outcome import Blocker
@@ -109,12 +111,15 @@ async def run_slices(
         spec.child(n, spec.task, name=f"{n + 1} of {len(cut)}: {named(one.ids)}", ids=one.ids)
         for n, one in enumerate(cut)
     ]
+    complexity = assess(spec.task)
+    route = Route(retrieval="read", upgraded=False, reason="it reads its slice of the corpus")
     shown = {child.node: one for child, one in zip(children, cut, strict=True)}
 
     async def leaf(forest: Forest, child: Spec) -> NodeResult:
-        from rlm.recursions.node import bounded
+        from rlm.recursions.node import bounded, tell_assessed
 
         async def work() -> NodeResult:
+            tell_assessed(forest, child, complexity, "Slice", route)
             async with forest.slot():
                 return await run_leaf(
                     forest, child, tools=child.options.tools, shown=shown[child.node].shown
@@ -147,10 +152,10 @@ async def run_children(
         await pull(children, work, cap=forest.wiring.concurrency, settle=settle, stop=forest.stop)
     except Halted as halted:
         forest.halt(halted)
-    return [(child, done.get(child.index) or never_run(forest, child)) for child in children]
+    return [(child, done.get(child.index) or _never_run(forest, child)) for child in children]
 
 
-def never_run(forest: Forest, child: Spec) -> Short:
+def _never_run(forest: Forest, child: Spec) -> Short:
     """Return what a child is that a halt came before."""
     halted = forest.halted
     blocked = Blocked(
@@ -165,7 +170,7 @@ def never_run(forest: Forest, child: Spec) -> Short:
 def _fault(forest: Forest, child: Spec, error: Exception) -> Short:
     if isinstance(error, Halted):
         forest.halt(error)
-        return never_run(forest, child)
+        return _never_run(forest, child)
     blocker: Blocker = "model-failed" if isinstance(error, ModelError) else "failed"
     blocked = Blocked(
         blocker=blocker, detail=f"{type(error).__name__}: {error}", node=child.node, task=child.task

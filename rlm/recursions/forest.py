@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from executors.replies import JsonValue
 from planner.tree import TaskTree
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.results import Blocked, Short
+from rlm.recursions.searching import Searching
 from rlm.recursions.spec import Spec
 from rlm.recursions.wiring import Wiring
 from rlm.runs.log import RunLog
@@ -54,12 +56,14 @@ class Forest:
     tree: TaskTree
     stop: Stop
     spool: Spool | None = None
+    searching: Searching | None = None
     halted: Halted | None = None
     """What stopped the tree; the first one counts."""
     notes: list[str] = field(default_factory=list[str])
     """What the reader of the result should know of how it came about."""
     spawned: int = 0
     """Nodes that models asked for and got."""
+    _claimed: Counter[NodeId] = field(default_factory=Counter[NodeId])
     _limiter: anyio.CapacityLimiter | None = None
 
     def halt(self, halted: Halted) -> None:
@@ -148,6 +152,12 @@ class Forest:
         self.spawned += 1
         self.grow(child, origin="spawned")
         return True
+
+    def claim(self, parent: NodeId) -> int:
+        """Return the next index among the children of a node, whatever they are."""
+        index = self._claimed[parent]
+        self._claimed[parent] += 1
+        return index
 
     def grow(self, child: Spec, *, origin: Literal["spawned", "planned"]) -> None:
         """Put a child into the tree."""

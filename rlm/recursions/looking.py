@@ -9,7 +9,7 @@ from corpus.exact import terms_predicate
 from corpus.judges.rule import RuleJudge
 from corpus.questions import YesNo
 from corpus.results import Tally
-from corpus.search import Searcher, open_search
+from corpus.search import Searcher
 from corpus.tool_texts import ScanFound, search_text
 from corpus.tools import build_exact_tool, build_scan_tool, build_search_tool
 from executors.fences import fenced
@@ -43,7 +43,6 @@ class Looking:
         self._forest = forest
         self._spec = spec
         self._route = chosen
-        self._scans = 0
 
     async def alone(self) -> NodeResult | None:
         """Return what code and the judge find without a worker; None where one has to work."""
@@ -96,8 +95,8 @@ class Looking:
         return found
 
     async def _searcher(self) -> Searcher:
-        assert self._forest.spool is not None
-        return await open_search(self._forest.spool, self._forest.log.directory / "spool")
+        assert self._forest.searching is not None
+        return await self._forest.searching.open()
 
     # ---------------------------------------------------------------- counting
 
@@ -158,7 +157,7 @@ class Looking:
         judge = forest.models.judge
         assert judge is not None
         scanning = Scanning.by_model(forest, judge, question, spec.options)
-        place, self._scans = child_of(spec.node, self._scans), self._scans + 1
+        place = child_of(spec.node, forest.claim(spec.node))
         with forest.log.node(place, f"scan_count: {question[:60]}"):
             halted = await scanning.run(place, cap=forest.wiring.concurrency)
         if halted is not None:

@@ -34,7 +34,7 @@ from rlm.recursions.verifying import verified
 from rlm.recursions.worker import blocked_of, run_worker
 from rlm.verdict import status_of
 
-__all__ = ["bounded", "run_node"]
+__all__ = ["bounded", "run_node", "tell_assessed"]
 
 
 async def run_node(forest: Forest, spec: Spec) -> NodeResult:
@@ -46,7 +46,7 @@ async def run_node(forest: Forest, spec: Spec) -> NodeResult:
         complexity = assess(spec.task)
         route = choose_route(forest, spec)
         family = family_of(complexity, mode=spec.options.mode, count=spec.options.count)
-        _assessed(forest, spec, complexity, type(family).__name__, route)
+        tell_assessed(forest, spec, complexity, type(family).__name__, route)
         match family:
             case Partition():
                 result = await partition(forest, spec)
@@ -161,9 +161,10 @@ def _with(
 # ---------------------------------------------------------------- events
 
 
-def _assessed(
+def tell_assessed(
     forest: Forest, spec: Spec, complexity: Complexity, family: str, route: Route
 ) -> None:
+    """Tell what the task of a node looks like, and which way it goes."""
     forest.log.emit(
         TaskAssessed(
             node=spec.node,

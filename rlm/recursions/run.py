@@ -26,6 +26,7 @@ from rlm.recursions.forest import Forest
 from rlm.recursions.node import run_node
 from rlm.recursions.options import Kept, RecurseOptions
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
+from rlm.recursions.searching import Searching
 from rlm.recursions.sensing import bind_sensor
 from rlm.recursions.spec import Spec
 from rlm.recursions.wiring import Wiring
@@ -163,6 +164,8 @@ class RecurseRun:
         )
         bind_sensor(self._options.refine_leaf, forest.spool)
         forest.notes.extend(self._cast.notes)
+        if forest.spool is not None:
+            forest.searching = Searching(forest.spool, self._session.directory / "spool")
         if forest.spool is not None and len(forest.spool) == 0:
             blocked = Blocked(
                 blocker="empty-corpus",
@@ -187,6 +190,9 @@ class RecurseRun:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
+            with anyio.CancelScope(shield=True):
+                if forest.searching is not None:
+                    await forest.searching.aclose()
             held = result.value if isinstance(result, Answered) else result and result.best
             if forest.spool is not None and not isinstance(held, Tally):  # it reads its ids there
                 forest.spool.close()

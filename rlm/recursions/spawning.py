@@ -43,7 +43,6 @@ class Brood:
     )
     refused: Blocked | None = None
     """A child that the cap of the tree left no room for."""
-    _next: int = 0
 
     @property
     def tool(self) -> Tool:
@@ -72,7 +71,7 @@ class Brood:
             return (
                 "error: this is your own task as it stands; do it yourself, or hand on a part of it"
             )
-        index, self._next = self._next, self._next + 1
+        index = self.forest.claim(self.parent.node)
         child = self.parent.child(index, subtask)
         if not self.forest.admit(child):
             cap = self.forest.options.max_nodes
