@@ -17,6 +17,8 @@ import typer
 
 from executors.errors import OutputError, RlmError, UsageError
 from rlm._version import __version__
+from rlm.cli.audit import EXAMPLES as AUDITS
+from rlm.cli.audit import audit
 from rlm.cli.count import EXAMPLES, count
 from rlm.cli.doctor import doctor
 from rlm.cli.exits import Exit, exit_of
@@ -34,7 +36,7 @@ from rlm.render.lines import line, write_lines
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-_COMMANDS = ("count", "recurse", "resume", "show", "runs", "doctor", "models")
+_COMMANDS = ("audit", "count", "recurse", "resume", "show", "runs", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -49,6 +51,9 @@ app = typer.Typer(
 )
 app.command(short_help="Count the records that match a question.", epilog=EXAMPLES)(count)
 app.command("recurse", short_help="Do a hard task by taking it apart.", epilog=RECURSIONS)(recurse)
+app.command(short_help="Audit the files of a folder; findings are shown there.", epilog=AUDITS)(
+    audit
+)
 app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.add_typer(runs, name="runs", short_help="List, delete and edit runs.")

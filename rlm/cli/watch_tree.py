@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
@@ -40,6 +41,7 @@ class TreeWatch:
         caps: the bounds of the run.
         stream: where to write; the tree is repainted where it is a terminal.
         directory: where the run is, if the caller said so; else its id names it.
+        again: returns the command that goes on with a run, where that is not `rlm resume`.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class TreeWatch:
         *,
         stream: TextIO,
         directory: str | None = None,
+        again: Callable[[str], str] | None = None,
         clock: Clock | None = None,
         live: bool | None = None,
     ) -> None:
         self._caps = caps
         self._stream = stream
         self._directory = directory
+        self._again = again or _resume
         self._clock = clock or SystemClock()
         self._wants_live = is_fancy(stream) if live is None else live
         self._live: LiveTree | None = None
@@ -134,7 +138,7 @@ class TreeWatch:
     def _begin(self) -> None:
         self.say(f"bounds: {bounds_of(self._caps)}")
         if name := self._directory or self.run:
-            self.say(f"run: {name}; should it be cut off: rlm resume {shlex.quote(name)}")
+            self.say(f"run: {name}; should it be cut off: {self._again(name)}")
 
     def _read(self, event: SourceRead) -> None:
         self.say(
@@ -198,6 +202,10 @@ class TreeWatch:
             facts.append(f"{done:,} of {total:,} readings")
         facts.append(totals_of(state) or "no call yet")
         return ", ".join(facts)
+
+
+def _resume(run: str) -> str:
+    return f"rlm resume {shlex.quote(run)}"
 
 
 def _described(branch: Branch, what: str) -> str:
