@@ -9,7 +9,7 @@ from executors.gate.decisions import Allow, Ask, Deny, Halt
 from executors.loop.boundary import Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import AskPerson, Policy, Question, ToolRequest
 
-__all__ = ["Settled", "decide"]
+__all__ = ["Settled", "Warn", "decide"]
 
 Settled = Allow | Deny | Halt
 """A decision that leaves nothing open."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from executors.errors import DiskFault, ReplayMiss
+from executors.errors import DiskFault, ReplayMiss, ToolBroken
 from executors.events import ToolFinished
 from executors.ids import ContentKey
 from executors.journal.journal import RunJournal
@@ -145,6 +145,16 @@ async def test_a_tool_that_replays_is_never_looked_up() -> None:
     worked = await Shop(list(SCRIPT), Counted().tool, journal=Replay()).work()
     assert isinstance(worked, Ended)
     assert isinstance(worked.error, ReplayMiss)
+
+
+@pytest.mark.case("K10-11")
+async def test_a_tool_that_is_gone_is_not_filed_as_done_since_it_may_come_back() -> None:
+    journal = Remembered()
+    gone = a_tool("pay", raising(ToolBroken("gone")), idempotent=True)
+    assert isinstance(await Shop(list(SCRIPT), gone, journal=journal).work(), Ended)
+    assert list(journal.known.values()) == [ToolBegun()]
+    mended = Counted(idempotent=True)
+    assert (await session(journal, mended.tool)).results() == ["run 1"]
 
 
 async def test_two_workers_at_one_node_are_told_apart_by_their_ordinals() -> None:
