@@ -15,7 +15,7 @@ class Order:
     depths: Mapping[str, int]
     """Longest way from a thing that waits for nothing, which has depth 0."""
     needs: Mapping[str, int]
-    """How many different things each waits for."""
+    """How many others each waits for; one that it names twice counts twice, here and below."""
     dependents: Mapping[str, Sequence[str]]
     """Who waits for a thing, in the order given; things that nobody waits for are left out."""
 
@@ -44,8 +44,6 @@ def order_of(ids: Iterable[str], depends: Mapping[str, Collection[str]]) -> Orde
     dependents: dict[str, list[str]] = {}
     for id_ in ids:
         needs = depends.get(id_, ())
-        if len(needs) > 1:
-            needs = dict.fromkeys(needs)  # one that is named twice is waited for once
         missing[id_] = len(needs)
         for needed in needs:
             dependents.setdefault(needed, []).append(id_)

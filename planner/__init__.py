@@ -10,7 +10,7 @@ Layout:
 - `plan`: steps that may wait for each other, acyclic by construction
 - `rules`: plans without a model, by the parts that a task is written in
 - `steps` `prompts` `plan_text` `plan_cache`: plans by a model, checked in code
-- `running`: carrying out a plan
+- `running` `results`: carrying out a plan, and what came of its steps
 - `tree` `tree_dot`: what became of a task, node by node
 
 Internal: the documented import is `rlm`.

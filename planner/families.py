@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from executors.errors import ValidationError
 from planner.complexity import Complexity, Level
+from planner.results import is_count
 
 __all__ = [
     "TIERS",
@@ -149,5 +150,5 @@ def chunks(size: int, width: int) -> tuple[range, ...]:
 
 
 def _require_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not is_count(value):
         raise ValidationError(f"{name}={value!r}", hint="give a whole number from 1 on")

@@ -7,99 +7,29 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from math import inf
-from typing import Generic, Literal, TypeVar, assert_never, cast, overload
+from typing import Generic, TypeVar, assert_never, cast, overload
 
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
 from executors.engine.dag import DagResult, Skipped, run_dag
 from executors.engine.local import Done, Failed
 from executors.engine.stop import Stop
-from executors.errors import Halted, InternalError, RlmError, ValidationError
-from executors.makers import maker
+from executors.errors import Halted, InternalError, ValidationError
 from executors.threads import to_its_end
 from planner.plan import Plan, Step
+from planner.results import (
+    StepDone,
+    StepFailed,
+    StepResult,
+    StepRetry,
+    StepSkipped,
+    StepState,
+    is_count,
+)
 
-__all__ = [
-    "StepDone",
-    "StepFailed",
-    "StepResult",
-    "StepRetry",
-    "StepSkipped",
-    "StepState",
-    "is_passing",
-    "run_plan",
-]
+__all__ = ["run_plan"]
 
 R = TypeVar("R")
-
-StepState = Literal["running", "done", "failed", "skipped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepDone(Generic[R]):
-    """A step whose work returned, whatever it returned."""
-
-    step: Step
-    value: R
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFailed:
-    """A step whose work raised, after all its tries."""
-
-    step: Step
-    error: Exception
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSkipped:
-    """A step that was not begun, since a step that it waits for failed or was skipped."""
-
-    step: Step
-    dependency: str
-    """Id of the step that it waits for itself."""
-    cause: str
-    """Id of the step that failed in the first place."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in words."""
-        return f"dependency {self.dependency!r} failed"
-
-
-StepResult = StepDone[R] | StepFailed | StepSkipped
-_step_done = maker(StepDone)
-
-
-def is_passing(error: Exception) -> bool:
-    """Whether an error may be gone on the next try: a time-out, a lost connection, or said so."""
-    if isinstance(error, RlmError):
-        return error.retryable
-    return isinstance(error, TimeoutError | ConnectionError)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRetry:
-    """How often a whole step is tried; model calls have their own retries beneath.
-
-    Raises:
-        ValidationError: fewer tries than one, or a wait that is negative or endless.
-    """
-
-    attempts: int = 2
-    """Tries in all, the first included."""
-    wait: float = 0.0
-    """Seconds before the second try; doubled before each further one."""
-    when: Callable[[Exception], bool] = is_passing
-    """Which errors are worth a try more. Halts and cancellation never are."""
-
-    def __post_init__(self) -> None:
-        if not _is_count(self.attempts):
-            raise ValidationError(f"attempts={self.attempts!r}", hint="give 1 or more tries")
-        if not 0 <= self.wait < inf:
-            raise ValidationError(f"wait={self.wait!r}", hint="give seconds, from 0 on")
-
 
 Execute = Callable[[Step], Awaitable[R] | R]
 OnWaveStart = Callable[[int, tuple[Step, ...]], Awaitable[None] | None]
@@ -161,9 +91,9 @@ async def run_plan(
     A step starts as soon as all it waits for is done and a place is free. A wave, the steps with
     equally long ways from the start, is something to look at and no barrier.
 
-    Hooks run on the loop's thread and must not block it; async ones are waited for. A hook of a
-    step is part of that step: where it raises, the step has failed. What `on_wave_start` raises
-    ends it all.
+    Hooks run on the loop's thread and must not block it; async ones are waited for. What a hook of
+    a step raises ends the plan: nothing more starts, what runs ends, then it is raised. What was
+    done stays done. What `on_wave_start` raises ends it at once.
 
     Args:
         steps: a plan, or steps that make one.
@@ -197,7 +127,7 @@ async def run_plan(
         raise ValidationError(
             f"execute={execute!r} cannot be called"[:200], hint="give a function of a step"
         )
-    if concurrency is not None and not _is_count(concurrency):
+    if concurrency is not None and not is_count(concurrency):
         raise ValidationError(f"concurrency={concurrency!r}", hint="give 1 or more, or None")
     named = {step.id: step for step in plan.steps}
     hooks = _Hooks(
@@ -208,16 +138,21 @@ async def run_plan(
         settle=settle,
     )
     runner = _Runner(named, execute, hooks, retry or StepRetry(attempts=1), clock or SystemClock())
-    await run_dag(
-        named,
-        {},
-        runner.work,
-        cap=concurrency,
-        settle=runner.settle,
-        on_wave=None if on_wave_start is None else partial(_wave, named, on_wave_start),
-        stop=stop,
-        order=plan.order,
-    )
+    try:
+        await run_dag(
+            named,
+            {},
+            runner.work,
+            cap=concurrency,
+            settle=runner.settle,
+            on_wave=None if on_wave_start is None else partial(_wave, named, on_wave_start),
+            stop=stop,
+            order=plan.order,
+        )
+    except Halted:
+        if runner.raised is not None:
+            raise runner.raised from None
+        raise
     return [runner.results[id_] for id_ in named]
 
 
@@ -233,10 +168,6 @@ def _plan_of(steps: object) -> Plan:
         if not isinstance(step, Step):
             raise ValidationError(f"{step!r} is no Step"[:200])
     return Plan(steps=tuple(cast("Sequence[Step]", given)))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 async def _wave(
@@ -277,26 +208,39 @@ class _Runner(Generic[R]):
         self._hooks = hooks
         self._retry = retry
         self._clock = clock
+        self._done: dict[str, R] = {}
         self.results: dict[str, StepResult[R]] = {}
+        self.raised: Exception | None = None
+        """What a hook raised first."""
 
     async def work(self, id_: str) -> R:
         """Do one step."""
-        step = self._named[id_]
-        if self._hooks.state is not None:
-            self._hooks.state(step, "running")
-        if self._hooks.start is not None:
-            await _awaited(self._hooks.start(step))
+        step, hooks = self._named[id_], self._hooks
+        if hooks.state is not None:
+            hooks.state(step, "running")
+        if hooks.start is not None:
+            await self._tell(partial(hooks.start, step))
         try:
             value = await self._tries(step)
         except Halted:
             raise
         except Exception as error:
-            if self._hooks.fail is not None:
-                await _awaited(self._hooks.fail(step, error))
+            if hooks.fail is not None:
+                await self._tell(partial(hooks.fail, step, error))
             raise
-        if self._hooks.done is not None:
-            await _awaited(self._hooks.done(step, value))
+        if hooks.done is not None:
+            self._done[id_] = value
+            await self._tell(partial(hooks.done, step, value))
         return value
+
+    async def _tell(self, hook: Callable[[], Awaitable[None] | None]) -> None:
+        try:
+            await _awaited(hook())
+        except Halted:
+            raise
+        except Exception as error:
+            self.raised = self.raised or error
+            raise
 
     async def _tries(self, step: Step) -> R:
         retry, wait = self._retry, self._retry.wait
@@ -314,18 +258,26 @@ class _Runner(Generic[R]):
         raise InternalError("counting has ended")
 
     def settle(self, result: DagResult[R]) -> None:
-        """Keep a result, and tell of it."""
+        """Keep a result, and tell of it.
+
+        Raises:
+            Halted: a hook has raised.
+        """
         kept, state = self._kept(result)
         self.results[kept.step.id] = kept
         if self._hooks.state is not None:
             self._hooks.state(kept.step, state)
         if self._hooks.settle is not None:
             self._hooks.settle(kept)
+        if self.raised is not None:
+            raise Halted(bound="hooks", scope="plan", limit=type(self.raised).__name__)
 
     def _kept(self, result: DagResult[R]) -> tuple[StepResult[R], StepState]:
         match result:
             case Done(item=id_, value=value):
-                return _step_done(step=self._named[id_], value=value), "done"
+                return StepDone(step=self._named[id_], value=value), "done"
+            case Failed(item=id_) if id_ in self._done:  # it was, and then its hook raised
+                return StepDone(step=self._named[id_], value=self._done[id_]), "done"
             case Failed(item=id_, error=error):
                 return StepFailed(step=self._named[id_], error=error), "failed"
             case Skipped(item=id_, dependency=dependency, cause=cause):

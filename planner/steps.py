@@ -18,6 +18,7 @@ from planner.plan import Plan, PlannerFault
 from planner.plan_cache import PlanCache, plan_key
 from planner.plan_text import PLAN_SCHEMA, PlanText, read_plan
 from planner.prompts import again_message, goal_message, planner_system
+from planner.results import is_count
 
 __all__ = ["MOST_STEPS", "ModelPlanner", "Planned"]
 
@@ -175,7 +176,7 @@ def _again(
 def _check(goal: object, count: object) -> None:
     if not isinstance(goal, str) or not goal.strip():
         raise ValidationError(f"goal={goal!r} is no text", hint="say what is to be done")
-    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+    if count is not None and not is_count(count):
         raise ValidationError(
             f"count={count!r}",
             hint="give a whole number from 1 on, or None for as many as it takes",

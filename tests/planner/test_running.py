@@ -14,15 +14,15 @@ import pytest
 from executors.clock import VirtualClock
 from executors.errors import Halted, ServerFault, ValidationError
 from planner.plan import Plan, PlanError, Step
-from planner.running import (
+from planner.results import (
     StepDone,
     StepFailed,
     StepResult,
     StepRetry,
     StepSkipped,
     is_passing,
-    run_plan,
 )
+from planner.running import run_plan
 
 pytestmark = pytest.mark.anyio
 
@@ -126,16 +126,37 @@ async def test_each_hook_is_called_once_a_step_and_states_are_mirrored() -> None
     assert given == before
 
 
-async def test_a_hook_that_raises_fails_its_step_alone() -> None:
-    def start(step: Step) -> None:
-        if step.id == "a":
-            raise LookupError("not this one")
+@pytest.mark.parametrize(
+    ("hook", "told"),
+    [
+        ("on_step_start", [(StepFailed, "a")]),
+        ("on_step_done", [(StepDone, "a"), (StepDone, "b")]),
+        ("on_step_fail", [(StepFailed, "a"), (StepDone, "b")]),
+    ],
+)
+async def test_what_a_hook_raises_ends_the_plan_after_what_runs_and_loses_nothing(
+    hook: str, told: list[tuple[type, str]]
+) -> None:
+    """A hook after the fact makes no failure of a step that was done, and paid for."""
+    clock = VirtualClock()
+    kept: list[StepResult[str]] = []
+    fault = LookupError("no such hook")
 
-    work = Work()
-    failed, done = await run_plan(steps(a="", b=""), work, on_step_start=start)
-    assert isinstance(failed, StepFailed)
-    assert isinstance(failed.error, LookupError)
-    assert (done, work.begun) == (StepDone(step=steps(b="")[0], value="DO B"), ["b"])
+    async def do(step: Step) -> str:
+        await clock.sleep({"a": 1.0, "b": 5.0, "c": 0.0}[step.id])
+        if step.id == "a" and hook == "on_step_fail":
+            raise OSError
+        return step.id
+
+    def raises(step: Step, *_: object) -> None:
+        if step.id == "a":
+            raise fault
+
+    options: dict[str, Any] = {hook: raises}
+    with pytest.raises(LookupError) as caught:
+        await run_plan(steps(a="", b="", c="b"), do, settle=kept.append, **options)
+    assert caught.value is fault
+    assert [(type(r), r.step.id) for r in kept] == told
 
 
 @pytest.mark.case("R-149")
