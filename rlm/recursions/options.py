@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, Final, Literal, Self, cast, get_args
 
@@ -80,6 +80,9 @@ class RecurseOptions:
     on_duplicate: OnDuplicate = "refuse"
     run: str | os.PathLike[str] | None = None
 
+    _child: Self | None = field(default=None, init=False, compare=False, repr=False)
+    """What `for_child` has found, once."""
+
     def __post_init__(self) -> None:
         for name, choices in (
             ("mode", get_args(Mode)),
@@ -142,8 +145,14 @@ class RecurseOptions:
         Persona, context, tools, leaf refinement, synthesis, depth and bounds go down. What speaks
         of the one task stays: its contract and evaluation, its width, mode, retrieval and corpus.
         """
-        silent = RecurseOptions()
-        return replace(self, **{name: getattr(silent, name) for name in _STRIPPED})
+        if self._child is None:
+            silent = RecurseOptions()
+            stripped = {name: getattr(silent, name) for name in _STRIPPED}
+            # A child of a child inherits all that its parent has: there is nothing left to strip.
+            same = all(getattr(self, name) == value for name, value in stripped.items())
+            object.__setattr__(self, "_child", self if same else replace(self, **stripped))
+        assert self._child is not None
+        return self._child
 
     @property
     def shown(self) -> dict[str, str]:
@@ -152,7 +161,7 @@ class RecurseOptions:
         texts = {
             one.name: _as_text(getattr(self, one.name))
             for one in fields(self)
-            if one.name not in ("run", "corpus")
+            if one.name not in ("run", "corpus", "_child")
             and getattr(self, one.name) != getattr(silent, one.name)
         }
         return {"max_depth": str(self.max_depth), "max_nodes": str(self.max_nodes), **texts}

@@ -14,6 +14,7 @@ from executors.engine.stop import Stop
 from executors.errors import ValidationError
 from executors.events import Event
 from executors.gate.allowance import Caps
+from executors.ids import NodeId
 from executors.loop.worker import AskPerson, Policy
 from executors.models.base import Model
 from executors.models.prices import Price, PriceList
@@ -40,6 +41,7 @@ class Wiring:
         ask: asks a person where the policy says so; without one an ask is a deny.
         data: the caller's own, handed to the policy; never a secret, since it may be written down.
         on_event: called with each event on the loop's thread; must not block.
+        on_text: hears what each worker writes, as it comes, with its node.
         stop: ask it to end, from any thread, so that what is in flight is answered first.
         caps: bounds of the run; finite by default.
         concurrency: nodes at work, and calls in flight, in the whole tree.
@@ -58,6 +60,7 @@ class Wiring:
     ask: AskPerson | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     on_event: Callable[[Event], None] | None = None
+    on_text: Callable[[NodeId, str], None] | None = None
     stop: Stop | None = None
     caps: Caps = field(default_factory=Caps)
     prices: Price | PriceList | None = None
@@ -76,7 +79,7 @@ class Wiring:
         cap: object = self.concurrency
         if not isinstance(cap, int) or isinstance(cap, bool) or not 1 <= cap <= 4_096:
             raise ValidationError(f"concurrency={cap!r}", hint="give an integer from 1 to 4,096")
-        for name in ("policy", "ask"):
+        for name in ("policy", "ask", "on_text"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise ValidationError(f"{name}={value!r}"[:200], hint="give a function")

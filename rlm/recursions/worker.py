@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from executors.errors import Halted
@@ -74,6 +75,9 @@ async def run_worker(
         temperature=options.temperature if temperature is None else temperature,
         max_tokens=forest.room_for_answer(options.max_tokens),
         guards=Guards(rounds=options.rounds),
+        on_text=None
+        if forest.wiring.on_text is None
+        else partial(forest.wiring.on_text, spec.node),
         stop=forest.stop,
     )
     worked = await work(worker, (Message(role="user", content=text),))

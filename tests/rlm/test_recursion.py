@@ -586,3 +586,16 @@ async def test_scans_and_children_of_one_round_have_places_of_their_own() -> Non
     outcome = await rlm.recurse(COMPLEX, cast(work), corpus=TICKETS, retrieval="tools")
     names = {node.id: node.name for node in outcome.receipts.nodes if node.parent == "root"}
     assert names == {"root.0": "scan_count: Is there a fire?", "root.1": "list it"}
+
+
+async def test_what_workers_write_is_heard_as_it_comes() -> None:
+    heard: list[tuple[str, str]] = []
+    wiring = rlm.Wiring(
+        model=cast(parent(spawns("list one"))),
+        on_text=lambda node, text: heard.append((node, text)),
+    )
+    await rlm.recurse(COMPLEX, wiring)
+    assert [one for one in heard if one[1]] == [
+        ("root.0", "part done"),
+        ("root", "together: part done"),
+    ]
