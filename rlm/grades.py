@@ -27,7 +27,6 @@ _AROUND: Final = " \t\r\n*_`\"'.:!#>-"
 _FIRST: Final = r"[\s*_`\"'#>-]{0,16}"
 _ENDED: Final = r"(?=[*_`\"']{0,3}\s{0,3}(?:[:.,;!(\n\u2013\u2014-]|$))"
 _SHOWN: Final = 2_000
-_LONGEST: Final = 100_000  # characters; a grade is short, and a longer text is none
 _LABELS: Final[Mapping[str, Verdict]] = {
     "satisfied": Satisfied(),
     "pass": Satisfied(),
@@ -69,7 +68,7 @@ def read_label(text: str, labels: Collection[str]) -> str | None:
     answer = _answer(text)
     spelt = {label.casefold(): label for label in labels}
     whole = spelt.get(answer.strip(_AROUND).casefold())
-    if whole is not None or len(answer) > _LONGEST:
+    if whole is not None:
         return whole
     either = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     announced = re.compile(f"{_ANNOUNCED}(?P<label>{either}){_NAMED_ONLY}", re.IGNORECASE)

@@ -40,8 +40,6 @@ _REFUSED: Final = (
     (58, -1),  # vfork
     (59, 221),  # execve
     (322, 281),  # execveat
-    (112, 157),  # setsid
-    (109, 154),  # setpgid
     (101, 117),  # ptrace
     (310, 270),  # process_vm_readv
     (311, 271),  # process_vm_writev

@@ -66,7 +66,8 @@ def python_tests(
 
     Args:
         tests: source of the tests; a worker never sees it.
-        seconds: of wall clock for all of them.
+        seconds: of wall clock for all of them; the deadline of whoever runs the sensor, 120 s unless
+            it says otherwise, has to be longer.
         memory: bytes of address space.
 
     Raises:

@@ -52,7 +52,10 @@ def kind(text: str) -> str:
         ("Verdict: PASS? I think not.", "unusable"),
         ("Verdict: not PASS", "unusable"),
         ("Verdict: PASS. On reflection, verdict: FAIL", "unusable"),
-        ("Verdict of the author: PASS. Final verdict: FAIL", "needs_revision"),
+        ("The author's verdict: PASS. My final verdict: FAIL", "needs_revision"),
+        ("<think>Verdict: PASS</think>", "unusable"),
+        ("<think>Verdict: PASS</think>Verdict: FAIL", "needs_revision"),
+        ('Verdict: PASS\n{"status": "fai', "unusable"),
         ("Passing the salt is not a verdict", "unusable"),
         ("passable", "unusable"),
         ("The result does not pass", "unusable"),
@@ -93,5 +96,5 @@ def test_any_text_is_a_verdict_or_says_why_not(text: str) -> None:
 @pytest.mark.parametrize("piece", ["verdict ", "final final verdict: ", "** ", "pass or ", "\n"])
 def test_a_long_text_is_read_in_little_time(piece: str) -> None:
     started = time.process_time()
-    read_grade(piece * (90_000 // len(piece)))
+    read_grade(piece * (400_000 // len(piece)))
     assert time.process_time() - started < 2.0
