@@ -119,10 +119,24 @@ TRIVIAL: Final = re.compile(
     r"|spelling|docstrings?|log lines?)\b|\bwrite a function (?:that|which|to)\b"
 )
 
-# The commonest words of running English: without any of them the lists above know nothing.
+# Common words of running English that are none in its neighbours, as "in", "of" and "for" are.
+# Without any of them the lists above know nothing.
 ENGLISH: Final = _words(
-    *("the", "a", "an", "of", "to", "in", "and", "is", "are", "for", "with", "this", "that", "on"),
-    *("what", "where", "which", "who", "how", "why", "when", "does", "do", "all", "from", "by"),
+    *(
+        "the",
+        "and",
+        "with",
+        "this",
+        "that",
+        "these",
+        "those",
+        "what",
+        "where",
+        "which",
+        "who",
+        "how",
+    ),
+    *("why", "when", "does", "from", "are", "into", "their", "each", "every", "any", "your", "it"),
 )
 LARGE_ELSEWHERE: Final = _stems(
     *("entwirf", "entwerf", "entwickl", "implementier", "refaktor", "migrier", "überarbeit"),
@@ -156,10 +170,10 @@ DANGERS: Final = re.compile(
     r"|notf[aä]ll\w*|ausfall|ausfälle\w*|datenleck\w*|datenpanne\w*|sicherheitsl(?:ü|ue)cken?"
     r"|sicherheitsvorf[aä]ll\w*|datenverlust\w*|dsgvo|regulierung\w*"
     r"|panne|fuite de données|faille|vulnérabilité\w*|urgence|rgpd|conformité"
-    r"|brecha|vulnerabilidad\w*|emergencia|incidente|interrupción|cumplimiento"
-    r"|violazione|vulnerabilità|emergenza|vulnerabilidade|conformidade|storing|datalek|avg"
+    r"|brechas? de (?:seguridad|datos)|vulnerabilidad\w*|emergencia|incidente|interrupción|cumplimiento"
+    r"|violazione dei dati|vulnerabilità|emergenza|vulnerabilidade|conformidade|datalek\w*"
     r"|утечк\w*|уязвимост\w*|авари\w*|инцидент\w*)\b"
-    r"|漏洞|泄露|洩露|事故|故障|紧急|緊急|合规|脆弱性|漏えい|漏洩|障害|취약점|유출|장애"
+    r"|漏洞|泄露|洩露|事故|故障|紧急|緊急|合规|脆弱性|漏えい|漏洩|システム障害|障害発生|취약점|유출|시스템 장애|장애 발생"
 )
 CRITICAL_CONTEXT: Final = _words("security", "production", "authentication", "authorization")
 CRITICAL_ACTIONS: Final = _words(

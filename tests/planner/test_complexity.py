@@ -29,7 +29,7 @@ LARGE = [
     "how should we design the cache of the api?",
     "improve the performance of the search service",
     "设计并实现一个跨整个系统的通知管道",
-    "Entwirf und implementiere eine Pipeline für Benachrichtigungen",
+    "Entwirf und implementiere eine Pipeline für Benachrichtigungen in Python",
 ]
 CRITICAL = [
     "fix the security hole in the login",
