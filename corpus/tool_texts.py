@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 from corpus.prompts import inert
 from corpus.records import Record
+from corpus.results import Tally
 from corpus.search.base import Hit, How
 from corpus.search.passages import passage
 from corpus.search.words import read_query
@@ -56,6 +57,20 @@ class ScanFound:
     """Records that were never judged."""
     reason: str | None = None
     """Why some were not, where that is known."""
+
+    @classmethod
+    def of(cls, result: Tally, *, window: int, reason: str | None = None) -> Self:
+        """Return what a finished or broken off count came to."""
+        return cls(
+            count=result.count,
+            ids=result.matched_ids,
+            scanned=result.records,
+            window=window,
+            passes=result.passes,
+            unsure=result.states["unsure"],
+            unresolved=result.states["unresolved"],
+            reason=reason,
+        )
 
 
 def scan_text(found: ScanFound) -> str:

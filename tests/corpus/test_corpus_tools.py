@@ -8,11 +8,15 @@ from typing import cast
 import pytest
 from inline_snapshot import snapshot
 
+from corpus.ledger import Ledger
+from corpus.records import Part
+from corpus.results import tally
 from corpus.search import TermSearch
 from corpus.sources import open_source
 from corpus.spool import Spool, build_spool
-from corpus.tool_texts import ScanFound
+from corpus.tool_texts import ScanFound, scan_text
 from corpus.tools import build_exact_tool, build_read_tool, build_scan_tool, build_search_tool
+from corpus.verdicts import Matched
 from executors.errors import Halted
 from executors.ids import NodeId
 from executors.replies import JsonValue
@@ -78,6 +82,20 @@ count=4 (scanned 8 records, window=3, passes=1)
 INCOMPLETE: 2 record(s) were never judged: the server failed. The count is a floor, not exact: with these judged it could be as high as 7.
 unsure: 1 record(s) that the judge could not tell\
 """)
+
+
+@pytest.mark.case("R-074", "R-096")
+async def test_a_tally_is_stated_as_it_stands(tmp_path: Path) -> None:
+    spool = await spooled(tmp_path)
+    ledger = Ledger(len(spool), passes=1)
+    ledger.add(Part(ordinal=0, id="a", text="a fire"), 0, Matched())
+    result = tally(spool, ledger, votes="any", judge="rule")
+    text = scan_text(ScanFound.of(result, window=8, reason="the run was stopped"))
+    assert text.startswith(
+        "count=1 (scanned 4 records, window=8, passes=1)\nINCOMPLETE: 2 record(s)"
+    )
+    assert "the run was stopped" in text
+    assert "\na\n</ids-" in text
 
 
 async def test_what_the_judge_could_not_tell_is_said() -> None:

@@ -165,6 +165,11 @@ async def test_an_index_is_kept_while_it_fits_and_rebuilt_when_it_does_not(tmp_p
     assert [hit.ordinal for hit in await search.search("one")] == [1]
 
 
+async def test_a_folder_may_be_called_anything(tmp_path: Path) -> None:
+    search = await opened(tmp_path / "a?mode=rwc&b#c%20d '\u00e9")
+    assert await ids(search, "signed lease") == ["lease"]
+
+
 @pytest.mark.parametrize("content", [b"", b"torn", b"SQLite format 3\x00" + b"\xff" * 5_000])
 async def test_a_damaged_index_is_built_anew(tmp_path: Path, content: bytes) -> None:
     await opened(tmp_path)
