@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
-from executors.events import CallFailed, CallFinished, CallStarted, Event, Retried, Warned
+from executors.events import (
+    CallFailed,
+    CallFinished,
+    CallStarted,
+    Event,
+    Retried,
+    ToolFinished,
+    ToolStarted,
+    Warned,
+)
 from rlm.events import (
     LeafTried,
     NodeFinished,
@@ -127,7 +136,7 @@ class ReceiptFold:
 
     def _take(self, event: Event) -> None:
         match event:  # what comes with every call stands first
-            case CallStarted():
+            case CallStarted() | ToolStarted() | ToolFinished():
                 pass
             case CallFinished() | CallFailed() | Retried():
                 self._call(event)
@@ -140,6 +149,7 @@ class ReceiptFold:
             case JudgeNoted():
                 self._nodes.of(event.node).noted(event)
             case TaskAssessed() | LeafTried() | TaskEnded():
+                self._sessions.work()
                 self._nodes.of(event.node).of_task(event)
             case NodeStarted():
                 self._nodes.start(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from corpus.sources import SourceLike
 from corpus.votes import Votes
 from executors.endpoint.buckets import Limits
 from executors.engine.stop import Stop
-from executors.errors import ConfigError
+from executors.errors import ConfigError, ValidationError
 from executors.events import Event
 from executors.gate.allowance import Caps
 from executors.models.base import Model
@@ -24,14 +25,19 @@ from rlm.counting import CountOutcome
 from rlm.counts.run import CountRun
 from rlm.options import CountOptions, LabelsLike, Predicate
 from rlm.other_model import OF_MODEL, asked_by, asks_another
+from rlm.recursion import RecurseOutcome, recurse_with
+from rlm.recursions.options import RecurseOptions
+from rlm.recursions.rebuilding import rebuilt
+from rlm.recursions.wiring import Wiring
 from rlm.runs.home import named_run
 from rlm.runs.label_file import kept_labels
 from rlm.runs.manifest import Manifest, question_of
 from rlm.sync import sync_twin
 
-__all__ = ["keeps_key", "resume", "resume_sync", "resumed"]
+__all__ = ["keeps_key", "resume", "resume_sync", "resumed", "resumed_recursion"]
 
-
+_OF_COUNTS: Final = ("judge", "encoder", "labels", "engine")
+"""What a recursion has no use for, or names otherwise."""
 _BOUNDING: Final = frozenset({"caps", "engine", "limits", "prices", "replay"})
 
 
@@ -54,8 +60,8 @@ async def resume(
     limits: Limits | None = None,
     on_event: Callable[[Event], None] | None = None,
     stop: Stop | None = None,
-) -> CountOutcome:
-    """Go on with a count: killed, interrupted, halted, out of quota, unresolved, or finished.
+) -> CountOutcome | RecurseOutcome:
+    """Go on with a run, a count or a recursion: killed, interrupted, halted, out of quota, unresolved, or finished.
 
     What was answered is not asked again; what was refused, cut, unreadable or failed is. A call
     that was in flight when a process died is possibly paid: it is charged at its worst case, told,
@@ -73,8 +79,12 @@ async def resume(
         caps: bounds of the run as a whole, all sessions together, but for the seconds.
         stop: ask it to end, so that what is in flight is answered first.
 
+    A recursion grows the same tree again from what was answered, and goes on from there. It takes no
+    judge, encoder, labels and engine; for other changes than these, call
+    `recurse(task, ..., run=run)`.
+
     Returns:
-        As `count`; totals are those of all sessions.
+        As `count`, or as `recurse`; totals are those of all sessions.
 
     Raises:
         RunDirError: there is no such run, or another process works on it.
@@ -97,6 +107,9 @@ async def resume(
         "on_event": on_event,
         "stop": stop,
     }
+    if Manifest.load(named_run(run)).kind == "recurse":
+        task, wiring, options_again = resumed_recursion(run, {**given, "corpus": corpus})
+        return await recurse_with(task, wiring, options_again)
     question, again, options = resumed(run, given)
     opened = again if corpus is None else open_corpus(corpus)
     return await CountRun(question, options).outcome(opened)
@@ -130,6 +143,34 @@ def resumed(
         changes = {**dict.fromkeys(OF_MODEL), **changes}
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
     return question_of(manifest), _again(manifest, directory), options
+
+
+def resumed_recursion(
+    run: str | os.PathLike[str], given: Mapping[str, object]
+) -> tuple[str, Wiring, RecurseOptions]:
+    """Return the task of a recursion, who works at it, and how.
+
+    Args:
+        given: options that hold from now on, by name; None leaves one as it was.
+
+    Raises:
+        RunDirError: there is no such run.
+        ConfigError: the run needs what only the caller has.
+        ValidationError: an option that a recursion has no use for.
+    """
+    directory = named_run(run)
+    manifest = Manifest.load(directory)
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name in _OF_COUNTS:
+        if name in changes:
+            raise ValidationError(
+                f"{name} has no effect: the run in {str(directory)!r} is a recursion",
+                hint="leave it out, or go on with rlm.recurse(task, …, run=…)",
+            )
+    wired = {field.name for field in fields(Wiring)}
+    wiring = {name: value for name, value in changes.items() if name in wired}
+    options = {name: value for name, value in changes.items() if name not in wired}
+    return manifest.question, *rebuilt(manifest, directory, options, wiring)
 
 
 def keeps_key(record: Mapping[str, object], changes: Mapping[str, object]) -> bool:

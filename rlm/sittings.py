@@ -45,7 +45,7 @@ class SessionFold:
 
     def __init__(self) -> None:
         self._sessions: list[SessionReceipt] = []
-        self._scanning = False
+        self._working = False
 
     @property
     def sessions(self) -> tuple[SessionReceipt, ...]:
@@ -54,7 +54,7 @@ class SessionFold:
 
     def start(self, event: RunStarted) -> None:
         """Begin a session."""
-        self._scanning = False
+        self._working = False
         while self._sessions and self._sessions[-1].number >= event.session:
             self._sessions.pop()  # taken back: it was refused before it began to spend
         self._sessions.append(
@@ -66,13 +66,17 @@ class SessionFold:
         if self._sessions:
             self._sessions[-1].ended, self._sessions[-1].blocker = event.at, event.blocker
 
+    def work(self) -> None:
+        """Begin the work itself; what was told until now was left over from the session before."""
+        self._working = True
+
     def scan(self, event: ScanStarted, *, untold: int = 0) -> None:
         """Take in what there was already.
 
         Args:
             untold: verdicts among these that no session has told; the one before was killed.
         """
-        self._scanning = True
+        self.work()
         if len(self._sessions) > 1 and self._sessions[-2].ended is None:
             self._sessions[-2].verdicts += untold
         if self._sessions:
@@ -81,10 +85,10 @@ class SessionFold:
     def call(self, event: CallFinished | CallFailed) -> None:
         """Count a call.
 
-        What is told before a scan begins was done by the session before: it was killed, and could
+        What is told before the work begins was done by the session before: it was killed, and could
         not tell it.
         """
-        before = 1 if self._scanning else 2
+        before = 1 if self._working else 2
         session = self._sessions[-before] if len(self._sessions) >= before else None
         if session is None:
             return

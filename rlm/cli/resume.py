@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from executors.errors import ValidationError
 from rlm.cli.options import (
     DryRun,
     Engine,
@@ -65,7 +67,7 @@ def resume(
     out: OutFile = None,
     json_: Json = False,
 ) -> int:
-    """Go on with a count that was killed, interrupted or incomplete; nothing is paid twice.
+    """Go on with a run that was killed, interrupted or incomplete; nothing is paid twice.
 
     What changed is named: other votes, a higher bound, another model. To count grown or edited
     data, count again with --run RUN_DIR.
@@ -73,6 +75,49 @@ def resume(
     require_given(model=model, key_env=key_env, price=price, engine=engine)
     # Numbers and manifests load where a run is opened; --help has no use for them.
     from corpus.votes import VOTES
+    from rlm.runs.home import named_run
+    from rlm.runs.manifest import Manifest
+
+    given: dict[str, object] = {
+        "model": model,
+        "key_env": key_env,
+        "votes": choose(votes, VOTES, option="--votes") if votes else None,
+        "passes": passes,
+        "concurrency": concurrency,
+        "engine": engine,
+        "prices": price_of(price),
+        "limits": limits_of(rpm, tpm),
+    }
+    bounds = _Bounds(calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
+    if Manifest.load(named_run(directory)).kind == "recurse":
+        if dry_run:
+            raise ValidationError(
+                "--dry-run has no effect: the run is a recursion",
+                hint="what one would take is said by: rlm plan TASK",
+            )
+        return _recursion(directory, given, bounds, out=out, as_json=json_)
+    return _count(directory, given, bounds, out=out, dry_run=dry_run, as_json=json_)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds:
+    """Bounds that are given anew; None leaves one as it is."""
+
+    calls: int | None
+    tokens: int | None
+    usd: float | None
+    seconds: float | None
+
+
+def _count(
+    directory: Path,
+    given: dict[str, object],
+    bounds: _Bounds,
+    *,
+    out: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
     from rlm.cli.going_on import bounded
     from rlm.cli.run import run_count
     from rlm.outputs import check_target
@@ -81,22 +126,43 @@ def resume(
     if dry_run:
         refuse_dry(out=out)
     target = check_target(out) if out is not None else None
-    question, corpus, options = resumed(
-        directory,
-        {
-            "model": model,
-            "key_env": key_env,
-            "votes": choose(votes, VOTES, option="--votes") if votes else None,
-            "passes": passes,
-            "concurrency": concurrency,
-            "engine": engine,
-            "prices": price_of(price),
-            "limits": limits_of(rpm, tpm),
-        },
+    question, corpus, options = resumed(directory, given)
+    options = bounded(
+        options,
+        calls=bounds.calls,
+        tokens=bounds.tokens,
+        usd=bounds.usd,
+        seconds=bounds.seconds,
     )
-    options = bounded(options, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     if dry_run:
         from rlm.cli.dry_run import run_dry
 
-        return run_dry(question, corpus, options, as_json=json_)
-    return run_count(question, corpus, options, target, as_json=json_)
+        return run_dry(question, corpus, options, as_json=as_json)
+    return run_count(question, corpus, options, target, as_json=as_json)
+
+
+def _recursion(
+    directory: Path,
+    given: dict[str, object],
+    bounds: _Bounds,
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    from rlm.cli.recurse_run import run_recurse
+    from rlm.cli.task import Asked
+    from rlm.cli.text_out import check_text_target
+    from rlm.cli.wired import bounded
+    from rlm.resuming import resumed_recursion
+
+    target = None if out is None else check_text_target(str(out), source=None)
+    task, wiring, options = resumed_recursion(directory, given)
+    wiring = bounded(
+        wiring,
+        calls=bounds.calls,
+        tokens=bounds.tokens,
+        usd=bounds.usd,
+        seconds=bounds.seconds,
+    )
+    asked = Asked(task=task, wiring=wiring, options=options, target=target, as_json=as_json)
+    return run_recurse(asked)

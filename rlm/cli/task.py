@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, ParamSpec, cast
@@ -298,8 +297,7 @@ def asked(
             "concurrency": concurrency,
         },
     )
-    usd = None if max_usd is None else Decimal(str(max_usd))
-    wiring = bounded(wiring, calls=max_calls, tokens=max_tokens, usd=usd, seconds=max_seconds)
+    wiring = bounded(wiring, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     return Asked(task=task, wiring=wiring, options=options, target=target, as_json=json_)
 
 

@@ -43,7 +43,7 @@ def bounded(
     *,
     calls: int | None,
     tokens: int | None,
-    usd: Decimal | None,
+    usd: float | None,
     seconds: float | None,
 ) -> Wiring:
     """Return a wiring with the bounds that are given anew; None leaves one as it is."""
@@ -52,7 +52,7 @@ def bounded(
         caps,
         calls=caps.calls if calls is None else calls,
         tokens=caps.tokens if tokens is None else tokens,
-        usd=caps.usd if usd is None else usd,
+        usd=caps.usd if usd is None else Decimal(str(usd)),
         seconds=caps.seconds if seconds is None else seconds,
     )
     return replace(wiring, caps=caps)

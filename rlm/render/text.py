@@ -77,7 +77,8 @@ def session_lines(receipts: Receipts) -> list[Line]:
     if len(receipts.sessions) <= 1:
         return []
     head = _pair("sessions", f"{len(receipts.sessions):,}; cost and calls are of all")
-    return [head, *(_session(session) for session in receipts.sessions[-_LISTED:])]
+    judges = not any(node.task for node in receipts.nodes)
+    return [head, *(_session(one, judges=judges) for one in receipts.sessions[-_LISTED:])]
 
 
 def tally_lines(receipts: Receipts) -> list[Line]:
@@ -291,9 +292,11 @@ def _blocked(blocker: str | None, missing: Sequence[str]) -> list[Line]:
     return lines + [line("    ", _said(text)) for text in missing]
 
 
-def _session(session: SessionReceipt) -> Line:
+def _session(session: SessionReceipt, *, judges: bool) -> Line:
     ending = "killed" if session.ended is None else (session.blocker or "completed")
-    facts = [_counted(session.calls, "call"), f"{_counted(session.verdicts, 'verdict')} made"]
+    facts = [_counted(session.calls, "call")]
+    if judges or session.verdicts:
+        facts.append(f"{_counted(session.verdicts, 'verdict')} made")
     if session.taken_over:
         facts.append(f"{session.taken_over:,} taken over")
     if session.lost:

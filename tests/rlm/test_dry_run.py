@@ -22,6 +22,7 @@ from rlm import (
     Price,
     PriceTable,
     RunDirError,
+    Tally,
     ValidationError,
     count,
     plan_count,
@@ -160,6 +161,7 @@ async def test_a_named_run_keeps_the_records_and_is_counted_from_them(tmp_path: 
     asked = model()
     outcome = await resume(run, model=asked)
     assert isinstance(outcome, Completed)
+    assert isinstance(outcome.result, Tally)
     assert outcome.result.records == 100
     assert asked.calls == plan.calls == 26
     assert len(Manifest.load(run).sessions) == 1
@@ -171,6 +173,7 @@ async def test_a_named_run_that_was_only_looked_at_is_looked_at_again(tmp_path: 
     plan = await plan_count("fire?", CORPUS[:50], model=model(), run=run)
     outcome = await resume(run, model=model())
     assert isinstance(outcome, Completed)
+    assert isinstance(outcome.result, Tally)
     assert plan.records == outcome.result.records == 50
 
 
@@ -199,6 +202,7 @@ async def test_a_grown_corpus_is_planned_without_a_change_to_its_run(tmp_path: P
     assert manifest(run) == before
     again = await resume(run, model=model())
     assert isinstance(again, Completed)
+    assert isinstance(again.result, Tally)
     assert again.result.records == 100
 
 

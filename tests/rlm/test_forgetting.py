@@ -181,6 +181,7 @@ async def test_a_run_that_was_cut_short_goes_on_without_it(tmp_path: Path) -> No
     forget(run, "r39")  # that nobody judged yet
     outcome = await resume(run, model=judge(), caps=Caps(calls=100))
     assert isinstance(outcome, Completed)
+    assert isinstance(outcome.result, Tally)
     assert list(outcome.result.ids_of("left_out")) == ["r7", "r39"]
     assert outcome.result.count == 13
 
@@ -218,6 +219,7 @@ async def test_its_label_and_the_head_that_it_taught_go(
     assert check_roots(run).differences == ()
     outcome = await resume(run, encoder=Letters())
     assert isinstance(outcome, Completed)
+    assert isinstance(outcome.result, Tally)
     assert outcome.result.labelled == 29
 
 

@@ -19,6 +19,7 @@ from rlm import (
     count,
 )
 from rlm.counting import CountOutcome
+from rlm.recursion import RecurseOutcome
 from rlm.resuming import resume
 from rlm.runs.manifest import Manifest
 from rlm.testing import ScriptedModel, judge_script
@@ -40,13 +41,13 @@ def judge() -> ScriptedModel:
     return ScriptedModel(judge_script(fire))
 
 
-def tally_of(outcome: CountOutcome) -> Tally:
+def tally_of(outcome: CountOutcome | RecurseOutcome) -> Tally:
     best = outcome.result if isinstance(outcome, Completed) else outcome.best
     assert isinstance(best, Tally)
     return best
 
 
-def rows(outcome: CountOutcome) -> list[tuple[str, str, str]]:
+def rows(outcome: CountOutcome | RecurseOutcome) -> list[tuple[str, str, str]]:
     return [(row.id, row.state, row.reason) for row in tally_of(outcome).rows()]
 
 
@@ -129,6 +130,7 @@ async def test_what_could_not_be_read_or_was_refused_is_asked_again(tmp_path: Pa
         return broken.pop() if broken else good(request)
 
     run = tmp_path / "run"
+    outcome: CountOutcome | RecurseOutcome
     outcome = await count("fire?", corpus(1), model=ScriptedModel(script), run=run, passes=1)
     assert isinstance(outcome, Incomplete)
     sessions = 1

@@ -19,6 +19,7 @@ from corpus.verdicts import Chosen, Quote, Unsure, Verdict
 from executors.ids import ContentKey, NodeId
 from rlm import Caps, Completed, count
 from rlm.counting import CountOutcome
+from rlm.recursion import RecurseOutcome
 from rlm.resuming import resume
 from rlm.runs.manifest import Manifest
 from rlm.runs.merkle import Chain, MerkleTree, sized
@@ -180,7 +181,7 @@ def judge() -> ScriptedModel:
     return ScriptedModel(judge_script(lambda text: "fire" in text))
 
 
-def root(outcome: CountOutcome) -> str:
+def root(outcome: CountOutcome | RecurseOutcome) -> str:
     found = outcome.receipts.content_root
     assert found is not None
     return found
