@@ -89,6 +89,8 @@ async def _tried(
     except Halted:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a caller's code
+        if (halt := _halt_in(error)) is not None:
+            raise halt from None
         return Raised(error=error)
     except get_cancelled_exc_class() as error:
         if _cancels() > cancels:
@@ -108,10 +110,25 @@ def attempt_now(function: Callable[..., object], *arguments: object) -> Returned
 
 def described(error: BaseException) -> str:
     """Return what an error says, in one bounded text without secrets."""
+    while isinstance(error, BaseExceptionGroup):  # what a task group says of itself tells nothing
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     words = error.what if isinstance(error, RlmError) else str(error)
     text = scrub(" ".join(words[: 4 * _SHOWN].split()))
     name = type(error).__name__
     return f"{name}: {text[:_SHOWN]}" if text else name
+
+
+def _halt_in(error: BaseException) -> Halted | None:
+    """Return a halt that a task group of the caller's has wrapped: no group may swallow one."""
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    halts = cast("BaseExceptionGroup[BaseException]", error).subgroup(Halted)
+    while isinstance(halts, BaseExceptionGroup):
+        inner = halts.exceptions[0]
+        if isinstance(inner, Halted):
+            return inner
+        halts = inner
+    return None
 
 
 async def _awaited(coming: Awaitable[object], limit: float) -> Returned | Overdue:

@@ -120,7 +120,7 @@ class Calling:
                 limit = worker.guards.result_characters
                 return Result(text=shown(text, limit), end="denied")
             case Halt(rule=rule, reason=reason):
-                raise Halted(bound=rule, scope=f"node {worker.node}", limit=reason)
+                raise Halted(bound=rule, scope="run", limit=reason)
             case _:
                 assert_never(decision)
 

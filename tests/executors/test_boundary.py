@@ -51,6 +51,23 @@ async def test_what_it_raised_is_a_value_and_a_halt_passes_through() -> None:
         attempt_now(halts)
 
 
+async def test_a_halt_inside_a_task_group_passes_through_and_a_fault_is_told_by_itself() -> None:
+    async def groups(error: Exception) -> None:
+        async with anyio.create_task_group() as outer:
+
+            async def inner() -> None:
+                async with anyio.create_task_group():
+                    raise error
+
+            outer.start_soon(inner)
+
+    with pytest.raises(Halted):
+        await attempt(groups, HALT)
+    got = await attempt(groups, ValueError("deep down"))
+    assert isinstance(got, Raised)
+    assert described(got.error) == "ValueError: deep down"
+
+
 async def test_what_takes_too_long_is_overdue_and_a_cancel_of_its_own_stays_inside() -> None:
     got = await attempt(anyio.sleep_forever, seconds=0.01)
     assert got == Overdue(seconds=0.01, runs_on=False)

@@ -146,6 +146,19 @@ async def test_calls_with_one_id_get_their_results_in_order() -> None:
     assert shop.results() == ["1", "2", "3"]
 
 
+async def test_a_result_too_many_answers_no_later_call_of_the_same_id() -> None:
+    once = ToolCall(id="same", name="look", arguments="{}")
+    history = [
+        Message(role="assistant", content="", calls=(once,)),
+        Message(role="tool", content="1", call_id="same"),
+        Message(role="tool", content="1 again", call_id="same"),
+        Message(role="assistant", content="", calls=(once,)),
+    ]
+    shop = Shop(["ok"])
+    await shop.work(*history)
+    assert shop.results() == ["1", "[no result: the call was cut off]"]
+
+
 @pytest.mark.case("K10-8")
 async def test_two_workers_on_one_transcript_are_refused() -> None:
     shop = Shop(["ok", "ok"])
