@@ -63,13 +63,17 @@ async def _planned(forest: Forest, spec: Spec, *, count: int) -> list[Spec] | Sh
         plan = await _plan(forest, spec, count)
     except PlanError as fault:
         blocked = Blocked(
-            blocker=_BLOCKERS[fault.kind], detail=fault.what, node=spec.node, task=spec.task
+            blocker=_BLOCKERS[fault.kind], detail=_said(fault), node=spec.node, task=spec.task
         )
         steps = "\n".join(f"- {step.action}" for step in fault.steps)
         return Short(best=steps or None, blocked=blocked, missing=(spec.title,))
     return [
         spec.child(index, task) for index, task in enumerate(step.action for step in plan.steps)
     ]
+
+
+def _said(fault: PlanError) -> str:
+    return fault.what if fault.hint is None else f"{fault.what}: {fault.hint}"
 
 
 async def _plan(forest: Forest, spec: Spec, count: int) -> Plan:

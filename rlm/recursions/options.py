@@ -126,6 +126,7 @@ class RecurseOptions:
                     "mode='partition' partitions a corpus, and there is none",
                     hint="give one with corpus= (--corpus), or choose mode='fanout'",
                 )
+        self._refuse_other_ways()
         if self.evaluate is not None and not callable(self.evaluate):
             raise ValidationError(f"evaluate={self.evaluate!r}"[:200], hint="give a function")
         chosen: object = self.synthesize
@@ -137,6 +138,21 @@ class RecurseOptions:
         if self.refine_leaf is not None and not isinstance(self.refine_leaf, RefineLeaf):
             raise ValidationError(
                 f"refine_leaf={self.refine_leaf!r}"[:200], hint="give RefineLeaf(sensor=…)"
+            )
+
+    def _refuse_other_ways(self) -> None:
+        """Refuse a way into the corpus that parts do not go."""
+        ways: dict[Mode, tuple[Retrieval | None, ...]] = {
+            "partition": (None, "scan", "read"),
+            "fanout": (None, "read"),
+        }
+        forced: Mode | None = self.mode or (None if self.count is None else "fanout")
+        if forced is not None and self.retrieval not in ways[forced]:
+            hint = "a partition counts ('scan') or shows ('read') every record in parts"
+            raise ValidationError(
+                f"retrieval={self.retrieval!r} has no effect on a {forced}: each part has its own "
+                "records",
+                hint=f"leave it out, or choose mode='partition': {hint}",
             )
 
     def for_child(self) -> Self:

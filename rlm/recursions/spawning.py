@@ -82,10 +82,19 @@ class Brood:
                 task=subtask,
             )
             return f"error: the tree has its {cap:,} nodes; do the rest of the task yourself"
+        # Until it has handed something up it counts as a child that did not: also where it raises.
+        self.results[index] = child, _unended(child)
         async with self.slot.lent():
             result = await self.run(self.forest, child)
         self.results[index] = child, result
         return _told(result)
+
+
+def _unended(child: Spec) -> Short:
+    blocked = Blocked(
+        blocker="failed", detail="it did not come to an end", node=child.node, task=child.task
+    )
+    return Short(best=None, blocked=blocked, missing=(child.title,))
 
 
 def _told(result: NodeResult) -> str:

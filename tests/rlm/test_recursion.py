@@ -599,3 +599,16 @@ async def test_what_workers_write_is_heard_as_it_comes() -> None:
         ("root.0", "part done"),
         ("root", "together: part done"),
     ]
+
+
+async def test_a_child_that_breaks_by_our_fault_is_no_success(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(text: object) -> object:
+        if text == "list one":
+            raise KeyError("a bug")
+        return rlm.assess(str(text))
+
+    monkeypatch.setattr("rlm.recursions.node.assess", broken)
+    outcome = await rlm.recurse(COMPLEX, cast(parent(spawns("list one", "list two"))))
+    assert blocked(outcome, "failed").node == "root.0"

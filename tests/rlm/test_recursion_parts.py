@@ -354,3 +354,13 @@ async def test_a_check_that_halts_after_a_scan_keeps_the_whole_count() -> None:
     assert isinstance(found.best, rlm.Tally)
     assert found.best.count == 4
     assert list(found.best.matched_ids) == ["r0", "r2", "r4", "r6"]
+
+
+@pytest.mark.case("D13")
+@pytest.mark.parametrize(
+    "options",
+    [{"count": 2, "retrieval": "scan"}, {"mode": "partition", "retrieval": "search"}],
+)
+async def test_a_way_that_parts_do_not_go_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(rlm.ValidationError, match="retrieval="):
+        await rlm.recurse(SIMPLE, cast(), corpus=reports(4), **options)
