@@ -14,6 +14,7 @@ Layout:
 - `evaluator` `exhibit` `prompts`: who grades a result, what is shown of it, in which words
 - `honouring` `calibration`: whether a request was honoured, and whether a judge of that can be trusted
 - `arbiters` `sensors` `refinement`: checks by code, with a deadline, and trying again until they hold
+- `lone_calls`: a pipeline for calls that belong to no run
 - `outcome` `events`: how a run ends, and what happens in it
 - `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten

@@ -19,6 +19,7 @@ from executors.engine.groups import ungrouped
 from executors.errors import ModelError, ValidationError
 from executors.models.base import Model
 from rlm.honouring import Honoured, Ruling, judge
+from rlm.lone_calls import lone_calls
 
 __all__ = [
     "CASES",
@@ -155,19 +156,23 @@ INJECTIONS: Final = tuple(
 )
 
 
-def judge_of(calls: Calls, model: Model) -> Judge:
-    """Return a model as a judge to calibrate."""
+def judge_of(model: Model, *, calls: Calls | None = None) -> Judge:
+    """Return a model as a judge to calibrate; its calls share the bounds of one pipeline."""
+    pipeline = calls or lone_calls()
 
     async def ask(request: str, artifact: str, sample: int) -> Ruling:
-        return await judge(request, artifact, calls=calls, model=model, ordinal=sample)
+        return await judge(request, artifact, calls=pipeline, model=model, ordinal=sample)
 
     return ask
 
 
-async def calibrate(ask: Judge, *, repeats: int = _REPEATS) -> Calibration:
+async def calibrate(ask: Judge | Model, *, repeats: int = _REPEATS) -> Calibration:
     """Judge all cases `repeats` times each, a few at once, and score them.
 
     A sample that fails is unusable, like one that is cut.
+
+    Args:
+        ask: a model, or whatever else rules.
 
     Raises:
         ValidationError: `repeats` is below 1 or above 100.
@@ -175,6 +180,7 @@ async def calibrate(ask: Judge, *, repeats: int = _REPEATS) -> Calibration:
     """
     if not 1 <= repeats <= 100:
         raise ValidationError(f"repeats={repeats!r}", hint="give an integer from 1 to 100")
+    rules = judge_of(ask) if isinstance(ask, Model) else ask
     every = (*CASES, *INJECTIONS)
     rulings: list[list[Ruling | None]] = [[None] * repeats for _ in every]
     room = CapacityLimiter(_AT_ONCE)
@@ -183,7 +189,7 @@ async def calibrate(ask: Judge, *, repeats: int = _REPEATS) -> Calibration:
         case = every[place]
         async with room:
             try:
-                rulings[place][number] = await ask(case.request, case.artifact, number)
+                rulings[place][number] = await rules(case.request, case.artifact, number)
             except ModelError:
                 return
 

@@ -22,6 +22,7 @@ from executors.models.base import Model
 from rlm.arbiters import DEADLINE, Broken, describe_thrown, run_arbiter
 from rlm.exhibit import CHARACTERS, exhibit
 from rlm.grades import read_grade
+from rlm.lone_calls import lone_calls
 from rlm.prompts import DEFAULT_RUBRIC, GRADE, grader_messages
 from rlm.verdict import (
     NeedsRevision,
@@ -88,8 +89,9 @@ class Evaluator:
         predicate: says True or False of a result; a plain one runs in a thread.
         rubric: what a grader judges against where there is no contract.
         agentic: the same with a worker that tries the result out.
-        calls: the pipeline that the grader is asked through.
         model: the grader.
+        calls: the pipeline that it is asked through; one of its own, with the bounds of a run, where
+            there is none.
         deadline: seconds that a predicate may take.
         max_tokens: of the grader's reply, its thinking included.
 
@@ -109,14 +111,14 @@ class Evaluator:
         max_tokens: int = _TOKENS,
     ) -> None:
         _check_one(predicate=predicate, rubric=rubric, agentic=agentic)
-        if rubric is not None and (calls is None or model is None):
+        if rubric is not None and model is None:
             raise ValidationError(
-                "a rubric is judged by a model, and there is none", hint="give calls= and model="
+                "a rubric is judged by a model, and there is none", hint="give model="
             )
         self._predicate = predicate
         self._rubric = rubric
         self._agentic = agentic
-        self._calls = calls
+        self._calls = calls or lone_calls()
         self._model = model
         self._deadline = deadline
         self._max_tokens = max_tokens
@@ -132,7 +134,6 @@ class Evaluator:
         if self._agentic is not None:
             return await _by_agent(self._agentic, result, context)
         assert self._rubric is not None
-        assert self._calls is not None
         assert self._model is not None
         return await self._by_grader(self._calls, self._model, self._rubric, result, context)
 

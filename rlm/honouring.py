@@ -18,6 +18,7 @@ from executors.messages import ModelReply, ModelRequest
 from executors.models.base import Model
 from executors.replies import JsonValue, Parsed, read_json
 from rlm.exhibit import exhibit
+from rlm.lone_calls import lone_calls
 from rlm.prompts import HONOUR, honour_messages
 
 __all__ = ["Broke", "Honoured", "Ruling", "Where", "honours", "judge"]
@@ -72,8 +73,8 @@ async def judge(
     request: str,
     artifact: object,
     *,
-    calls: Calls,
     model: Model,
+    calls: Calls | None = None,
     node: NodeId = _ROOT,
     ordinal: int = 0,
     max_tokens: int = 512,
@@ -82,6 +83,7 @@ async def judge(
 
     Args:
         artifact: text or any value; "" and 0 are artifacts, None is none.
+        calls: the pipeline to ask through; one of its own where there is none.
         ordinal: another one is another sample.
 
     Raises:
@@ -96,11 +98,15 @@ async def judge(
         temperature=0.0,
         schema=HONOUR if model.info.structured_output else None,
     )
-    answer = await calls.ask(model, asked, role="verifier", node=node, ordinal=ordinal)
+    answer = await (calls or lone_calls()).ask(
+        model, asked, role="verifier", node=node, ordinal=ordinal
+    )
     return _ruling(answer)
 
 
-def honours(request: str, *, calls: Calls, model: Model) -> Callable[[object], Awaitable[bool]]:
+def honours(
+    request: str, *, model: Model, calls: Calls | None = None
+) -> Callable[[object], Awaitable[bool]]:
     """Return a predicate for an Evaluator: whether a result honours the request.
 
     Its model should be one that `calibrate` admits. Where the judge gives no verdict it raises, so

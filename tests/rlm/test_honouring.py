@@ -9,7 +9,7 @@ import pytest
 from executors.errors import Halted, ServerFault, ValidationError
 from executors.gate.allowance import Caps
 from executors.messages import ModelReply
-from executors.models.fakes.scripted import ModelScript
+from executors.models.fakes.scripted import ModelScript, ScriptedModel
 from executors.usage import Usage
 from rlm.arbiters import Broken
 from rlm.calibration import (
@@ -118,6 +118,14 @@ async def test_a_bound_and_a_failure_of_the_judge_are_raised() -> None:
         await judge("x", "y", calls=bench.calls, model=bench.model)
     with pytest.raises(ServerFault):
         await ruled([ServerFault("down")])
+
+
+async def test_it_needs_no_run() -> None:
+    model = ScriptedModel(YES)
+    assert await judge("Give 1 + 1.", "2", model=model) == Honoured(cost=Decimal(0))
+    assert await honours("Give 1 + 1.", model=model)("2")
+    evaluator = Evaluator(rubric="It is two.", model=ScriptedModel('{"status": "satisfied"}'))
+    assert await evaluator.evaluate("2", EvaluationContext(task="t")) == Satisfied()
 
 
 async def test_request_and_artifact_are_data_of_two_messages() -> None:
@@ -239,12 +247,13 @@ async def test_a_judge_whose_samples_all_fail_is_not_admitted() -> None:
 
 async def test_each_sample_of_a_model_is_a_call_of_its_own_and_a_bound_ends_it() -> None:
     bench = Bench(NO)
-    found = await calibrate(judge_of(bench.calls, bench.model), repeats=2)
+    found = await calibrate(judge_of(bench.model, calls=bench.calls), repeats=2)
     assert (bench.model.calls, bench.model.peak) == (26, 8)
     assert (found.right, found.leaks, found.admitted) == (4, (), False)
     bounded = Bench(NO, caps=Caps(calls=3))
     with pytest.raises(Halted):
-        await calibrate(judge_of(bounded.calls, bounded.model))
+        await calibrate(judge_of(bounded.model, calls=bounded.calls))
+    assert (await calibrate(bench.model, repeats=1)).right == 4
     for repeats in (0, 101):
         with pytest.raises(ValidationError, match="repeats="):
-            await calibrate(judge_of(bench.calls, bench.model), repeats=repeats)
+            await calibrate(judge_of(bench.model, calls=bench.calls), repeats=repeats)
