@@ -30,7 +30,7 @@ _ID_CHARACTERS: Final = 200
 _SPACES: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HARMFUL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _SAID: Final[dict[How, str]] = {
-    "all-words": "hold every word of the query",
+    "all-words": "hold every telling word of the query",
     "some-words": "hold some of its words",
     "meaning": "mean something near",
     "words-and-meaning": "fit by words and by meaning",

@@ -13,8 +13,8 @@ MAX_LIMIT: Final = 1_000
 """Hits an answer may have: who wants more wants a scan."""
 
 How = Literal["all-words", "some-words", "meaning", "words-and-meaning", "memory"]
-"""Why a record was found: it holds every word of the query, some of them, it means something near,
-both words and meaning speak for it, or a store of memories gave it."""
+"""Why a record was found: it holds every word of the query that tells records apart, some of them, it
+means something near, both words and meaning speak for it, or a store of memories gave it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ _SLICE: Final = 2_000
 _HASH_BYTES: Final = 16 << 20  # of words that are gathered before they are written
 # A word in a fifth of the records and in many of them says little and costs much to follow.
 _SHARE: Final = 0.2
-_MANY: Final = 2_000
+_MANY: Final = 1_000
 _TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
 _SCHEMA: Final = f"""
     CREATE TABLE about (key TEXT NOT NULL);

@@ -1,8 +1,9 @@
 """Search by words: BM25 over a full-text index of SQLite.
 
 Records that hold every term of a query come first. Where they are fewer than asked for, records that
-hold some of them follow, and each hit says which of the two it is. For these, words that stand in a
-fifth of a large corpus are not followed, unless the query has no others.
+hold some of them follow, and each hit says which of the two it is. Words that stand in a fifth of a
+large corpus tell nothing apart and are passed over, unless the query has no others: so a question in
+whole sentences is found by what it is about.
 """
 
 from __future__ import annotations
@@ -92,12 +93,11 @@ class TermSearch:
         """Return ordinal, score and how, best first."""
         try:
             with closing(open_index(self._index)) as file:
-                every: list[tuple[int, float]] = file.execute(
-                    _FIND, (query.every, limit)
-                ).fetchall()
+                common = _common(file)
+                every = _rows(file, query.every(common), limit)
                 some: list[tuple[int, float]] = []
                 if len(every) < limit:
-                    some = file.execute(_FIND, (query.some(_common(file)), limit)).fetchall()
+                    some = _rows(file, query.some(common), limit)
         except sqlite3.Error as error:
             raise RunDirError(
                 f"the search index cannot be read: {error}",
@@ -107,6 +107,10 @@ class TermSearch:
         held = {ordinal for ordinal, _ in every}
         rest = [(ordinal, rank) for ordinal, rank in some if ordinal not in held]
         return [*_marked(every, "all-words"), *_marked(rest, "some-words")][:limit]
+
+
+def _rows(file: sqlite3.Connection, expression: str, limit: int) -> list[tuple[int, float]]:
+    return file.execute(_FIND, (expression, limit)).fetchall()
 
 
 def _common(file: sqlite3.Connection) -> frozenset[str]:

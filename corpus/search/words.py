@@ -41,19 +41,17 @@ class Query:
     pieces: tuple[str, ...]
     """The terms, and the words of those that have several."""
 
-    @property
-    def every(self) -> str:
-        """The expression that records with all terms match."""
-        return " AND ".join(map(_quoted, self.terms))
-
-    def some(self, common: Container[str]) -> str:
-        """Return the expression that records with any piece match.
+    def every(self, common: Container[str] = ()) -> str:
+        """Return the expression that records with all terms match.
 
         Args:
-            common: folded words that are left out, unless there are no others.
+            common: words that are left out, unless there are no others.
         """
-        telling = [piece for piece in self.pieces if bare(piece) not in common]
-        return " OR ".join(map(_quoted, telling or self.pieces))
+        return " AND ".join(map(_quoted, _telling(self.terms, common)))
+
+    def some(self, common: Container[str] = ()) -> str:
+        """Return the expression that records with any piece match, common ones left out as above."""
+        return " OR ".join(map(_quoted, _telling(self.pieces, common)))
 
 
 def folded(text: str) -> str:
@@ -108,6 +106,16 @@ def _pieces(term: str) -> list[str]:
         return [term]
     pairs = (term[at : at + 2] for at in range(len(term) - 1))
     return [pair for pair in pairs if _has_word(pair)]
+
+
+def _telling(terms: tuple[str, ...], common: Container[str]) -> tuple[str, ...]:
+    return tuple(term for term in terms if not _is_common(term, common)) or terms
+
+
+def _is_common(term: str, common: Container[str]) -> bool:
+    """Whether a term is a common word; a phrase of such words may well be rare."""
+    words = _WORDS.findall(term)
+    return len(words) == 1 and bare(words[0]) in common
 
 
 def _quoted(term: str) -> str:

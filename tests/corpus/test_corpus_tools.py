@@ -128,7 +128,7 @@ async def test_hits_are_shown_with_kind_and_id_and_text_as_data(tmp_path: Path) 
     spool = await spooled(tmp_path)
     tool = build_search_tool(await TermSearch.open(spool, tmp_path))
     assert await said(tool, query="fire") == snapshot("""\
-2 hit(s) among 4 record(s), the best ones only: 2 hold every word of the query
+2 hit(s) among 4 record(s), the best ones only: 2 hold every telling word of the query
 <records-c061bec8>
 [record] a: a fire
 [record] c: Fire! again

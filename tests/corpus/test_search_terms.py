@@ -92,7 +92,7 @@ async def test_what_looks_like_an_operator_is_plain_text(tmp_path: Path, query: 
 
 @pytest.mark.case("K14-17")
 def test_quotes_are_doubled_inside_quotes() -> None:
-    assert read_query('a"b').every == '"a""b"'
+    assert read_query('a"b').every() == '"a""b"'
 
 
 @pytest.mark.case("K14-19")
@@ -235,18 +235,18 @@ async def test_an_erased_text_is_erased_from_the_search_too(tmp_path: Path) -> N
     assert b"lease" not in (tmp_path / "next" / INDEX).read_bytes()
 
 
-async def test_words_that_stand_nearly_everywhere_are_not_followed_alone(tmp_path: Path) -> None:
-    texts = [f"the number {n}" for n in range(3_000)]
+async def test_words_that_stand_nearly_everywhere_tell_nothing_apart(tmp_path: Path) -> None:
+    texts = [f"the number {n}" for n in range(1_500)]
     search = await opened(tmp_path, [(f"r{n}", text) for n, text in enumerate(texts)])
-    hits = await search.search("the needle 17")
-    assert [(hit.id, hit.how) for hit in hits] == [("r17", "some-words")]
+    for query, how in (("The number, 17?", "all-words"), ("the needle 17", "some-words")):
+        assert [(hit.id, hit.how) for hit in await search.search(query)] == [("r17", how)]
     assert len(await search.search("the")) == 8
 
 
 async def test_words_that_stand_in_many_records_are_followed_where_there_are_no_others(
     tmp_path: Path,
 ) -> None:
-    words = ["sun", "moon"] * 2_100
+    words = ["sun", "moon"] * 1_100
     search = await opened(tmp_path, [(f"r{n}", f"{word} {n}") for n, word in enumerate(words)])
     hits = await search.search("sun moon")
     assert [hit.how for hit in hits] == ["some-words"] * 8
@@ -281,7 +281,7 @@ def test_any_text_is_a_query_or_is_refused(query: str) -> None:
         assert not any(char.isalnum() and char.isascii() for char in query)
     else:
         assert read.terms
-        (read.every + read.some(())).encode("utf-8")
+        (read.every() + read.some()).encode("utf-8")
 
 
 @given(st.lists(st.sampled_from(["a", '"', "NOT", "*", "\u9000\u6b3e", "-", "^", "\x00", ":"])))
