@@ -8,25 +8,18 @@ from typing import Final
 
 from executors.clock import Clock, SystemClock
 from executors.errors import ValidationError
-from executors.ids import ContentKey, content_key
+from executors.ids import ContentKey
 from executors.messages import ModelReply
-from executors.models.base import ModelInfo
 
-__all__ = ["PlanCache", "plan_key"]
+__all__ = ["PlanCache"]
 
 _MOST: Final = 256
 
 
-def plan_key(
-    info: ModelInfo, goal: str, known: str | None, count: int | None, ordinal: int
-) -> ContentKey:
-    """Return the key of a plan: the model, what it is told, and which sample it is."""
-    model = (info.origin, info.provider, info.name, info.identity)
-    return content_key(*model, goal, repr(known), repr(count), repr(ordinal))
-
-
 class PlanCache:
     """Keeps the replies that plans were read from; shared by as many planners as like to.
+
+    The key is that of the call that asks for the plan first: all that decides it.
 
     Args:
         ttl: seconds that a plan holds.

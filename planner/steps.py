@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal
 
-from executors.calls.calls import Calls, call_key
+from executors.calls.calls import Answer, Calls, call_key
 from executors.errors import ValidationError
 from executors.events import Warned
 from executors.fences import clipped
-from executors.ids import NodeId
+from executors.ids import ContentKey, NodeId
 from executors.journal.records import Paid
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.base import Model
 from planner.plan import Plan, PlannerFault
-from planner.plan_cache import PlanCache, plan_key
+from planner.plan_cache import PlanCache
 from planner.plan_text import PLAN_SCHEMA, PlanText, read_plan
 from planner.prompts import again_message, goal_message, planner_system
 from planner.results import is_count
@@ -46,7 +46,8 @@ class ModelPlanner:
 
     A reply that is no plan, or has not the steps that were asked for, is asked for once more with
     its fault named. Where a cache is given, the journal is looked at before it, and what it answers
-    is written into the journal: a run that is resumed gets its own plan again.
+    is written into the journal: a run that is resumed gets its own plan again. Replies that came to
+    nothing are taken back: another session asks anew.
     """
 
     calls: Calls
@@ -84,23 +85,9 @@ class ModelPlanner:
         """
         _check(goal, count)
         request = self._request(goal, info, count)
-        cached = await self._cached(request, goal, info, count, node=node, ordinal=ordinal)
-        if cached is not None:
-            return cached
-        asked = 0
-        while True:
-            asked += 1
-            reply = await self._asked(request, node, ordinal)
-            try:
-                read = read_plan(reply, count=count, most=self.most)
-            except PlannerFault as fault:
-                if asked > self.again or fault.kind in _FINAL:
-                    raise
-                request = _again(request, reply, fault, count)
-                continue
-            if self.cache is not None:
-                self.cache.keep(plan_key(self.model.info, goal, info, count, ordinal), reply)
-            return self._planned(read, node, source="model", asked=asked)
+        key = call_key(self.model.info, request, ordinal)
+        cached = None if self.cache is None else await self._cached(key, count, node)
+        return cached or await self._asked(request, key, count, node=node, ordinal=ordinal)
 
     def _request(self, goal: str, info: str | None, count: int | None) -> ModelRequest:
         return ModelRequest(
@@ -113,33 +100,43 @@ class ModelPlanner:
             schema=PLAN_SCHEMA if self.model.info.structured_output else None,
         )
 
-    async def _asked(self, request: ModelRequest, node: NodeId, ordinal: int) -> ModelReply:
-        answer = await self.calls.ask(
-            self.model, request, role="planner", node=node, ordinal=ordinal
-        )
-        return answer.reply
-
-    async def _cached(
+    async def _asked(
         self,
         request: ModelRequest,
-        goal: str,
-        info: str | None,
+        key: ContentKey,
         count: int | None,
         *,
         node: NodeId,
         ordinal: int,
-    ) -> Planned | None:
+    ) -> Planned:
+        """Ask, and once more where the reply is of no use."""
+        answers: list[Answer] = []
+        while True:
+            answer = await self.calls.ask(
+                self.model, request, role="planner", node=node, ordinal=ordinal
+            )
+            answers.append(answer)
+            try:
+                read = read_plan(answer.reply, count=count, most=self.most)
+            except PlannerFault as fault:
+                if len(answers) > self.again or fault.kind in _FINAL:
+                    for useless in answers:  # another session may get a better one
+                        self.calls.void(useless, fault.what)
+                    raise
+                request = _again(request, answer.reply, fault, count)
+                continue
+            if self.cache is not None:
+                self.cache.keep(key, answer.reply)
+            return self._planned(read, node, source="model", asked=len(answers))
+
+    async def _cached(self, key: ContentKey, count: int | None, node: NodeId) -> Planned | None:
         """Return the plan that the cache holds, unless the journal knows better."""
-        if self.cache is None:
+        assert self.cache is not None
+        reply, journal = self.cache.find(key), self.calls.journal
+        if reply is None or journal.find(key) is not None:
             return None
-        reply = self.cache.find(plan_key(self.model.info, goal, info, count, ordinal))
-        if reply is None:
-            return None
-        key, journal = call_key(self.model.info, request, ordinal), self.calls.journal
-        if journal.find(key) is not None:
-            return None
-        await journal.answer(key, reply, Paid(tokens=0, usd=Decimal(0), attempts=0))
         read = read_plan(reply, count=count, most=self.most)
+        await journal.answer(key, reply, Paid(tokens=0, usd=Decimal(0), attempts=0))
         return self._planned(read, node, source="cache", asked=0)
 
     def _planned(

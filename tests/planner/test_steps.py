@@ -245,6 +245,7 @@ class Remembers(NoJournal):
     def __init__(self) -> None:
         self.filed: dict[ContentKey, ModelReply] = {}
         self.paid: list[Paid] = []
+        self.voided: list[str] = []
 
     def find(self, key: ContentKey) -> Filed | None:
         found = self.filed.get(key)
@@ -253,6 +254,10 @@ class Remembers(NoJournal):
     async def answer(self, key: ContentKey, reply: ModelReply, paid: Paid) -> None:
         self.filed[key] = reply
         self.paid.append(paid)
+
+    def void(self, key: ContentKey, why: str) -> None:
+        del self.filed[key]
+        self.voided.append(why)
 
 
 @pytest.mark.case("R-145", "R-147")
@@ -323,6 +328,26 @@ async def test_what_the_cache_answers_is_in_the_journal_for_a_resume() -> None:
     cache.clear()
     resumed, bench = planner_of("prose", journal=journal)
     assert ((await resumed.plan("go", node=ROOT)).plan, bench.model.calls) == (first.plan, 0)
+
+
+@pytest.mark.case("S14")
+async def test_replies_that_came_to_nothing_are_asked_for_anew_by_the_next_session() -> None:
+    journal = Remembers()
+    planner, _ = planner_of(["prose", "[]"], journal=journal)
+    with pytest.raises(PlannerFault, match="no steps"):
+        await planner.plan("go", node=ROOT)
+    assert (journal.filed, journal.voided) == ({}, ["the plan has no steps"] * 2)
+    resumed, bench = planner_of(TEXT, journal=journal)
+    assert (len((await resumed.plan("go", node=ROOT)).plan), bench.model.calls) == (2, 1)
+
+
+async def test_an_unusable_reply_that_was_mended_stays_for_a_replay() -> None:
+    journal = Remembers()
+    planner, _ = planner_of(["prose", TEXT], journal=journal)
+    await planner.plan("go", node=ROOT)
+    resumed, bench = planner_of("never asked", journal=journal)
+    found = await resumed.plan("go", node=ROOT)
+    assert (len(found.plan), found.asked, bench.model.calls) == (2, 2, 0)
 
 
 async def test_two_who_want_the_same_plan_at_once_pay_for_one() -> None:
