@@ -8,7 +8,7 @@ from typing import Final
 
 from executors.errors import ToolBroken
 from executors.events import ToolEnd, Warned
-from executors.ids import ContentKey, content_key
+from executors.ids import content_key
 from executors.journal.records import ToolBegun, ToolDone
 from executors.loop.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import Worker
@@ -52,13 +52,9 @@ class Running:
         self._call = call
         self._arguments = arguments
         self._round, self._index = round_, index
-
-    @property
-    def key(self) -> ContentKey:
-        """What it is filed under: the place of the call in the tree, and what it asks for."""
-        worker, call = self._worker, self._call
-        where = (worker.node, str(worker.ordinal), str(self._round), str(self._index))
-        return content_key("tool", *where, call.name, call.arguments)
+        # What it is filed under: its place in the tree, and what it asks for.
+        where = (worker.node, str(worker.ordinal), str(round_), str(index))
+        self._key = content_key("tool", *where, call.name, call.arguments)
 
     def found(self) -> Result | None:
         """Return what an earlier session knows of it; None where it is to run.
@@ -68,7 +64,7 @@ class Running:
         """
         if self._tool.replays:
             return None
-        match self._worker.calls.journal.tool_found(self.key):
+        match self._worker.calls.journal.tool_found(self._key):
             case ToolDone(result=text, failed=failed):
                 return Result(text=text, end="failed" if failed else "done")
             case ToolBegun() if not self._tool.idempotent:
@@ -84,10 +80,10 @@ class Running:
         """
         journal, name = self._worker.calls.journal, self._tool.name
         if not self._tool.replays:
-            journal.tool_begun(self.key, name=name)
+            journal.tool_begun(self._key, name=name)
         result = self._read(await self._tried())
         if not self._tool.replays and result.broken is None:
-            await journal.tool_done(self.key, result=result.text, failed=result.end == "failed")
+            await journal.tool_done(self._key, result=result.text, failed=result.end == "failed")
         return result
 
     async def _tried(self) -> Attempt:

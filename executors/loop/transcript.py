@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import replace
 
 from executors.errors import UsageError
 from executors.messages import Message, ToolCall
+from executors.tools.arguments import decoded
 
 __all__ = ["Transcript", "replayable", "sealed"]
 
@@ -86,13 +86,9 @@ def _is_object(arguments: object) -> bool:
     if not isinstance(arguments, str):  # a history that was read from a file promises nothing
         return False
     try:
-        return isinstance(json.loads(arguments, parse_constant=_refuse), dict)
+        return isinstance(decoded(arguments), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _answered(

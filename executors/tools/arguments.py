@@ -13,7 +13,7 @@ from executors.errors import ValidationError
 from executors.replies import JsonValue
 from executors.tools.base import Arguments, Tool
 
-__all__ = ["Unfit", "check_schema", "read_arguments"]
+__all__ = ["Unfit", "check_schema", "decoded", "read_arguments"]
 
 _SHOWN: Final = 300  # characters of one complaint, which quotes the value
 _COMPLAINTS: Final = 3
@@ -37,11 +37,14 @@ def check_schema(tool: Tool) -> None:
 
 
 def read_arguments(tool: Tool, text: str) -> Arguments | Unfit:
-    """Return the arguments that a text holds; nothing is repaired or unwrapped."""
+    """Return the arguments that a text holds; nothing is repaired or unwrapped.
+
+    A blank text is how many servers write a call without arguments.
+    """
     from referencing.exceptions import Unresolvable  # as below
 
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse)
+        value = decoded(text.strip() or "{}")
     except (ValueError, RecursionError) as error:
         return Unfit(reason=f"they are no JSON: {error}"[:_SHOWN])
     if not isinstance(value, dict):
@@ -53,8 +56,22 @@ def read_arguments(tool: Tool, text: str) -> Arguments | Unfit:
     return Unfit(reason="; ".join(complaints)) if complaints else value
 
 
+def decoded(text: str) -> JsonValue:
+    """Return the JSON value that a text is.
+
+    Raises:
+        ValueError: it is none; NaN and infinity are none either.
+        RecursionError: it is nested too deeply.
+    """
+    value: JsonValue = _DECODER.decode(text)
+    return value
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 # ---------------------------------------------------------------- the library, seen from here

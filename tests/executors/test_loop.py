@@ -331,6 +331,10 @@ async def test_a_tool_with_a_broken_schema_is_refused_before_anything_is_spent()
 
 @pytest.mark.case("R-172")
 def test_a_worker_without_room_for_an_answer_or_with_a_policy_that_is_none_is_refused() -> None:
+    with pytest.raises(TypeError, match="model"):
+        Worker(calls=Bench().calls, node=NodeId("root"), depth=0, system="")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="max_rounds"):
+        Guards(max_rounds=5)  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="max_tokens=0"):
         Shop([], max_tokens=0)
     with pytest.raises(ValidationError, match="policy='allow'"):

@@ -60,7 +60,8 @@ SCHEMA = {
         ("5", "they have to be an object, not 5"),
         ('"5"', 'they have to be an object, not "5"'),
         ("null", "they have to be an object, not null"),
-        ("", "they are no JSON"),
+        ("", "'q' is a required property"),
+        ("{", "they are no JSON"),
         ('{"q": NaN}', "they are no JSON: NaN is not JSON"),
         ("{}", "'q' is a required property"),
         ('{"_": {"q": "x"}}', "'_' was unexpected"),
@@ -79,6 +80,11 @@ async def test_arguments_that_do_not_fit_never_reach_the_tool(
     assert complaint in read
     assert ran == []
     assert shop.ends() == [("find", "unfit")]
+
+
+@pytest.mark.case("K4-10")
+async def test_no_text_at_all_is_a_call_without_arguments() -> None:
+    assert await results_of(then_done(calls(call("look", ""))), a_tool()) == ["look"]
 
 
 @pytest.mark.case("K4-25")
