@@ -3,9 +3,9 @@
 Layout:
 
 - `counting` `resuming`: the fronts for `count` and `resume`; `options` checks
-- `recursion`: the front for `recurse`; `recursions` is one session of it
-- `evaluator` `refinement` `synthesis` `sensors`: who checks a result, who tries again, how parts
-  become one; `verdict` is what they say
+- `recursion`: the front for `recurse`; `recursions` is one session of it; `corpus_tools`: a corpus
+  within reach of any worker
+- `synthesis`: how the answers to parts become one
 - `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
 - `counts`: one session of a count, from its directory to its outcome
 - `cluster` `units`: a count on many processes: who coordinates, and what workers do
@@ -95,11 +95,15 @@ if TYPE_CHECKING:
     from planner.complexity import Complexity, assess
     from planner.plan import Plan, PlanError, Step
     from planner.running import run_plan
+    from rlm.arbiters import Broken
+    from rlm.calibration import calibrate
     from rlm.corpora import Corpus, open_corpus
+    from rlm.corpus_tools import build_exact_tool, build_scan_tool, build_search_tool
     from rlm.counting import CountOutcome, count, count_sync
     from rlm.dry_run import plan_count, plan_count_sync
-    from rlm.evaluator import EvaluationContext, Evaluator
+    from rlm.evaluator import Agentic, EvaluationContext, Evaluator
     from rlm.forecast import CountPlan
+    from rlm.honouring import Broke, Honoured, honours, judge
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
     from rlm.nodes import TaskReceipt
@@ -111,15 +115,21 @@ if TYPE_CHECKING:
     from rlm.resuming import resume, resume_sync
     from rlm.runs.results import load_result
     from rlm.sensors.base import SensorContext
+    from rlm.sensors.cited import citations
+    from rlm.sensors.schema import json_schema
+    from rlm.sensors.trial import python_tests
     from rlm.sync import close
     from rlm.synthesis import SynthesisInput
     from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
 
 __all__ = [
+    "Agentic",
     "Allow",
     "Ask",
     "AuthError",
     "Blocker",
+    "Broke",
+    "Broken",
     "Caps",
     "Completed",
     "Complexity",
@@ -141,6 +151,7 @@ __all__ = [
     "Halt",
     "Halted",
     "HeadersTimeout",
+    "Honoured",
     "IdleTimeout",
     "Incomplete",
     "InternalError",
@@ -210,13 +221,22 @@ __all__ = [
     "__rlm_distribution__",
     "__version__",
     "assess",
+    "build_exact_tool",
+    "build_scan_tool",
+    "build_search_tool",
+    "calibrate",
+    "citations",
     "close",
     "count",
     "count_sync",
+    "honours",
+    "json_schema",
+    "judge",
     "load_result",
     "open_corpus",
     "plan_count",
     "plan_count_sync",
+    "python_tests",
     "read_labels",
     "recurse",
     "recurse_sync",
@@ -232,10 +252,13 @@ __rlm_distribution__ = _siblings.DISTRIBUTION
 # The module that each public name is loaded from when it is first asked for. Type checkers read the
 # same list as imports under `if TYPE_CHECKING:`; a test holds the two and `__all__` together.
 _HOMES = {
+    "Agentic": "rlm.evaluator",
     "Allow": "executors.gate.decisions",
     "Ask": "executors.gate.decisions",
     "AuthError": "executors.errors",
     "Blocker": "rlm.outcome",
+    "Broke": "rlm.honouring",
+    "Broken": "rlm.arbiters",
     "Caps": "executors.gate.allowance",
     "Completed": "rlm.outcome",
     "Complexity": "planner.complexity",
@@ -257,6 +280,7 @@ _HOMES = {
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
+    "Honoured": "rlm.honouring",
     "IdleTimeout": "executors.errors",
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
@@ -324,13 +348,22 @@ _HOMES = {
     "Wiring": "rlm.recursions.wiring",
     "YesNo": "corpus.questions",
     "assess": "planner.complexity",
+    "build_exact_tool": "rlm.corpus_tools",
+    "build_scan_tool": "rlm.corpus_tools",
+    "build_search_tool": "rlm.corpus_tools",
+    "calibrate": "rlm.calibration",
+    "citations": "rlm.sensors.cited",
     "close": "rlm.sync",
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
+    "honours": "rlm.honouring",
+    "json_schema": "rlm.sensors.schema",
+    "judge": "rlm.honouring",
     "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
     "plan_count": "rlm.dry_run",
     "plan_count_sync": "rlm.dry_run",
+    "python_tests": "rlm.sensors.trial",
     "read_labels": "rlm.labelling.file",
     "recurse": "rlm.recursion",
     "recurse_sync": "rlm.recursion",

@@ -11,18 +11,24 @@ from corpus.questions import YesNo
 from corpus.results import Tally
 from corpus.search import Searcher
 from corpus.tool_texts import ScanFound, search_text
-from corpus.tools import build_exact_tool, build_scan_tool, build_search_tool
+from corpus.tools import (
+    build_exact_tool,
+    build_read_tool,
+    build_scan_tool,
+    build_search_tool,
+)
 from executors.fences import fenced
 from executors.ids import child_of
 from executors.tools.base import Tool
 from planner.routes import Route, route, route_by_rules
 from rlm.recursions.forest import Forest
+from rlm.recursions.options import RecurseOptions
 from rlm.recursions.reading import equal_slices, room_to_read
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.scanning import Scanning
 from rlm.recursions.spec import Spec
 
-__all__ = ["Looking", "choose_route"]
+__all__ = ["Looking", "choose_route", "route_of"]
 
 _HITS: Final = 8
 Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
@@ -30,10 +36,17 @@ Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
 
 def choose_route(forest: Forest, spec: Spec) -> Route:
     """Return how a node reads the corpus; only the root has one, and partitions hand out parts."""
-    options, has = spec.options, spec.depth == 0 and forest.spool is not None
-    if has and options.retrieval is None and not forest.can_plan:
-        return route_by_rules(spec.task, contract=options.contract, tools=False)
-    return route(spec.task, has_corpus=has, retrieval=options.retrieval, contract=options.contract)
+    has = spec.depth == 0 and forest.spool is not None
+    return route_of(spec.task, spec.options, has_corpus=has, can_plan=forest.can_plan)
+
+
+def route_of(task: str, options: RecurseOptions, *, has_corpus: bool, can_plan: bool) -> Route:
+    """Return how a task reads a corpus; rules choose where no model could."""
+    if has_corpus and options.retrieval is None and not can_plan:
+        return route_by_rules(task, contract=options.contract, tools=False)
+    return route(
+        task, has_corpus=has_corpus, retrieval=options.retrieval, contract=options.contract
+    )
 
 
 class Looking:
@@ -89,7 +102,7 @@ class Looking:
         if way == "tools" and forest.models.judge is not None:
             found.append(build_scan_tool(self._count))
         if way in ("tools", "search"):
-            found.append(build_search_tool(self._searcher))
+            found += [build_search_tool(self._searcher), build_read_tool(spool)]
         if way in ("tools", "exact"):
             found.append(build_exact_tool(spool))
         return found

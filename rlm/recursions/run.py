@@ -165,7 +165,8 @@ class RecurseRun:
         bind_sensor(self._options.refine_leaf, forest.spool)
         forest.notes.extend(self._cast.notes)
         if forest.spool is not None:
-            forest.searching = Searching(forest.spool, self._session.directory / "spool")
+            folder, foreign = self._session.directory / "spool", self._session.manifest.foreign
+            forest.searching = Searching(forest.spool, folder, fresh=foreign)
         if forest.spool is not None and len(forest.spool) == 0:
             blocked = Blocked(
                 blocker="empty-corpus",

@@ -26,7 +26,7 @@ from executors.models.base import Model
 from rlm.recursions.forest import Forest
 from rlm.recursions.options import RecurseOptions
 
-__all__ = ["Scanning", "unresolved_in"]
+__all__ = ["Scanning", "cut_of", "tokens_for", "unresolved_in"]
 
 _TOKENS = 6_000
 
@@ -71,13 +71,12 @@ class Scanning:
     ) -> Self:
         """Return a scan whose judge is a chat model that is asked the predicate of each record."""
         criterion = Criterion(question=YesNo(text=predicate))
-        known = model.info.context_window
         return cls(
             forest,
             lambda node: ChatJudge(forest.calls, model, criterion, node=node),
             options,
             name=f"chat {model.info.spec}",
-            tokens=_TOKENS if known is None else max(16, min(_TOKENS, known // 2)),
+            tokens=tokens_for(model),
             server=model.info.server,
         )
 
@@ -92,9 +91,8 @@ class Scanning:
         forest, todo = self._forest, self._todo
         if records is not None:
             todo = todo[(todo >= records.start) & (todo < records.stop)]
-        tokens = self._tokens
         plan = Scan(
-            cut=Cut(items=self._window, tokens=tokens, overlap=min(60, tokens // 4)),
+            cut=cut_of(self._window, self._tokens),
             agenda=Agenda.whole(todo, self._passes),
             cap=cap,
         )
@@ -143,3 +141,14 @@ class Scanning:
 def unresolved_in(result: Tally, records: range) -> int:
     """Return how many records of a part were never judged."""
     return int(np.count_nonzero(result.codes[records.start : records.stop] == UNRESOLVED))
+
+
+def tokens_for(model: Model) -> int:
+    """Return the estimated tokens of records that a call of a judge shows, at most."""
+    known = model.info.context_window
+    return _TOKENS if known is None else max(16, min(_TOKENS, known // 2))
+
+
+def cut_of(window: int, tokens: int) -> Cut:
+    """Return how a scan cuts its windows."""
+    return Cut(items=window, tokens=tokens, overlap=min(60, tokens // 4))

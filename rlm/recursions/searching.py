@@ -22,11 +22,16 @@ _ENCODED: Final = 5_000
 
 
 class Searching:
-    """Opened when it is first asked for, once a run."""
+    """Opened when it is first asked for, once a run.
 
-    def __init__(self, spool: Spool, directory: Path) -> None:
+    Args:
+        fresh: derived files are built anew, since they were made elsewhere.
+    """
+
+    def __init__(self, spool: Spool, directory: Path, *, fresh: bool) -> None:
         self._spool = spool
         self._directory = directory
+        self._fresh = fresh
         self._opening = anyio.Lock()
         self._searcher: Searcher | None = None
         self._encoder: CachedEncoder | None = None
@@ -38,7 +43,7 @@ class Searching:
                 if len(self._spool) <= _ENCODED:
                     self._encoder = await anyio.to_thread.run_sync(_encoder)
                 self._searcher = await open_search(
-                    self._spool, self._directory, encoder=self._encoder
+                    self._spool, self._directory, encoder=self._encoder, fresh=self._fresh
                 )
             return self._searcher
 

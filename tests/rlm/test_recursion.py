@@ -545,7 +545,8 @@ async def test_a_needle_is_searched_for_by_the_workers_tool() -> None:
     outcome = await rlm.recurse("who wants a refund?", model, corpus=TICKETS, retrieval="search")
     assert "t1" in str(result(outcome))
     assert "INV-204" in str(result(outcome))
-    assert {tool.name for tool in asked(model, "worker")[0].tools} == {"search_memory"}
+    offered = {tool.name for tool in asked(model, "worker")[0].tools}
+    assert offered == {"search_memory", "read_record"}
 
 
 @pytest.mark.case("R-089", "R-090")
@@ -571,7 +572,7 @@ async def test_tools_let_the_worker_choose_and_code_counts() -> None:
     assert "count=2 (scanned 4 records, window=8, passes=2)" in told
     assert "t1" in told
     names = {tool.name for tool in asked(model, "worker")[0].tools}
-    assert names == {"scan_count", "search_memory", "exact_match"}
+    assert names == {"scan_count", "search_memory", "exact_match", "read_record"}
     assert [node.id for node in outcome.receipts.nodes if node.parent == "root"] == ["root.0"]
 
 
@@ -612,3 +613,18 @@ async def test_a_child_that_breaks_by_our_fault_is_no_success(
     monkeypatch.setattr("rlm.recursions.node.assess", broken)
     outcome = await rlm.recurse(COMPLEX, cast(parent(spawns("list one", "list two"))))
     assert blocked(outcome, "failed").node == "root.0"
+
+
+@pytest.mark.case("R-095", "R-097")
+async def test_a_corpus_of_its_own_is_within_reach_of_any_worker() -> None:
+    def work(request: ModelRequest) -> rlm.ModelReply:
+        found = results_of(request)
+        if len(found) == 1:
+            return calls("search_memory", {"query": "kitchen"})
+        return said("\n".join(found)) if found else calls("scan_count", {"question": "a fire?"})
+
+    model = cast(work)
+    tools = [rlm.build_scan_tool(iter(TICKETS), model=model), rlm.build_search_tool(TICKETS)]
+    told = str(result(await rlm.recurse(SIMPLE, model, tools=tools)))
+    assert "count=2 (scanned 4 records, window=8, passes=2)" in told
+    assert "t4" in told
