@@ -13,6 +13,7 @@ TokenCounter = Callable[[str], int]
 """Tokens of a text. Special-token spellings are plain text to every counter of ours."""
 
 _MESSAGE_OVERHEAD = 8
+_TOOLS_OVERHEAD = 256  # what chat templates say around the tools: how to call one, in which form
 _WORD = re.compile(r"[^\W_]{2,}", re.ASCII)
 
 
@@ -29,6 +30,7 @@ def estimate_request(request: ModelRequest, count: TokenCounter = estimate) -> i
     A response schema counts: servers that hold a reply to one show it to the model. So do tools.
     """
     extra = 0 if request.schema is None else count(request.schema.canonical)
+    extra += _TOOLS_OVERHEAD if request.tools else 0
     for tool in request.tools:
         extra += count(tool.canonical) + _MESSAGE_OVERHEAD
     for message in request.messages:

@@ -3,6 +3,7 @@
 base      the Model protocol
 invoke    the call itself (only executors.calls.calls imports it)
 tool_calls tool calls as providers write them, read strictly
+taught    tools for models that know of none
 shown     the text of an answer as it comes
 breaker   a model that is left alone for a while when it fails
 fallback  several models, asked in order

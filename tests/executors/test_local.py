@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,14 @@ from executors.errors import (
     ServerFault,
     ValidationError,
 )
-from executors.messages import Message, ModelReply, ModelRequest, ResponseSchema
+from executors.messages import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    ResponseSchema,
+    ToolCall,
+    ToolSpec,
+)
 from executors.models.local.backends import (
     BACKENDS,
     BackendName,
@@ -249,6 +256,31 @@ async def test_an_unknown_back_end_names_the_choices() -> None:
     assert caught.value.hint == "choose one of: xllamacpp, llama-cpp-python"
 
 
+TOOL = ToolSpec(
+    name="spawn_child",
+    description="Hands a part of the task to a child.",
+    parameters={
+        "type": "object",
+        "properties": {"subtask": {"$ref": "#/$defs/Task"}},
+        "required": ["subtask"],
+        "additionalProperties": False,
+        "$defs": {"Task": {"type": "string", "maxLength": 20}},
+    },
+)
+
+
+async def test_tools_are_taught_and_calls_for_them_understood() -> None:
+    text = '{"calls":[{"name":"spawn_child","arguments":{"subtask":"read A"}}]}'
+    model, worker = over({**REPLY, "text": text})
+    reply = await model.generate(replace(ask("You work.", "Compare."), tools=(TOOL,)))
+    assert reply.calls == (
+        ToolCall(id="call-0", name="spawn_child", arguments='{"subtask":"read A"}'),
+    )
+    assert (reply.stop, reply.usage.input, reply.text) == ("tool_use", 4, "")
+    assert "spawn_child" in worker.asked[0]["turns"][0][1]
+    assert "spawn_child" in worker.asked[0]["schema"]
+
+
 # ---------------------------------------------------------------- over the real weights
 
 real = [pytest.mark.slow, pytest.mark.skipif(PACKAGED.find() is None, reason="no weights here")]
@@ -322,6 +354,14 @@ class TestBackEnds:
         children = [Path(f"/proc/{pid}") for pid in children_of(os.getpid())]
         (child,) = [one for one in children if b"local.child" in (one / "cmdline").read_bytes()]
         assert "Seccomp:\t2\n" in (child / "status").read_text(encoding="ascii")
+
+    async def test_what_calls_for_tools_is_held_to_their_schemas(self, engine: LocalModel) -> None:
+        request = ask("You work.", "Compare A and B.", max_tokens=120)
+        reply = await engine.generate(replace(request, tools=(TOOL,), tool_choice="required"))
+        assert reply.stop == "tool_use"
+        for call in reply.calls:
+            assert call.name == "spawn_child"
+            assert json.loads(call.arguments).keys() == {"subtask"}
 
     async def test_instructions_are_read_once(self, engine: LocalModel) -> None:
         await engine.generate(ask(INSTRUCTIONS, TEXTS[0], max_tokens=1))

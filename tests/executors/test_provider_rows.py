@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -159,5 +160,6 @@ async def test_a_silent_socket_trips_the_idle_bound_first() -> None:
 def test_bounds_are_finite_and_garbage_is_refused(name: str, value: float) -> None:
     """R-200 / D3: the reference takes its default instead, and has none for the deadline."""
     assert all(0 < getattr(Bounds(), bound) < 3_600 for bound in ("idle", "total"))
+    knob: dict[str, Any] = {name: value}
     with pytest.raises(ValidationError, match=name):
-        replace(Bounds(), **{name: value})
+        replace(Bounds(), **knob)

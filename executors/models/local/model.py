@@ -4,7 +4,7 @@ Same prompt, same back end, same build: the same log-probabilities, bit for bit,
 in between. Instructions belong into an earlier message than the text they are about: the last
 message's content is what is evaluated anew, all before it is taken over from the call before.
 A last message of role "assistant" is gone on with, which is how an answer is scored past its first
-token.
+token. Tools are taught in words, and what calls for them is held to their schemas.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from executors.models.local.backends import (
 )
 from executors.models.local.weights import Weights, load_weights
 from executors.models.local.worker import LlamaWorker, Ticket, Worker, WorkerDied
+from executors.models.taught import has_tools, taught, understood
 from executors.usage import Usage
 
 __all__ = ["LocalModel", "LocalOptions"]
@@ -120,9 +121,16 @@ class LocalModel:
             ContextExceeded: prompt plus `max_tokens` is longer than the window; nothing ran.
             NotEncodable: a message holds half a character.
             RequestRejected: a schema or a sequence of roles that the weights cannot serve.
+            ValidationError: two tools share a name, or the choice of one is none.
             DeadlineExceeded: the deadline passed.
             ServerFault: the worker died; another try starts a new one.
         """
+        if has_tools(request):
+            reply = await self._complete(taught(request))
+            return understood(reply, request)
+        return await self._complete(request)
+
+    async def _complete(self, request: ModelRequest) -> ModelReply:
         reply = await self._ask(_question(request))
         scores = None if request.top_logprobs is None else _scores(reply["scores"])
         return ModelReply(
