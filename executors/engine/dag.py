@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, TypeVar, assert_never
 
 import anyio
@@ -68,7 +69,8 @@ async def run_dag(
         cap: how many at once; None is `AT_ONCE`.
         settle: called once an id; may raise Halted to start nothing more.
         order: of these, where the caller has found it already; then they are not checked again.
-        on_wave: called once a wave, before its first id starts; what it raises ends it all.
+        on_wave: called once a wave, before its first id starts; what it raises ends it all at once,
+            but for Halted, which is the halt of that id.
 
     Raises:
         Halted: a bound was reached; Interrupted: the stop was asked.
@@ -76,13 +78,14 @@ async def run_dag(
     """
     ready = _Ready(order or _checked(tuple(ids), depends), settle, on_wave)
     places = min(AT_ONCE if cap is None else cap, max(1, ready.left))
-    await pull(ready, work, cap=places, settle=ready.settle, stop=stop)
+    doing = work if on_wave is None else partial(ready.admitted, work)
+    await pull(ready, doing, cap=places, settle=ready.settle, stop=stop)
 
 
 def _checked(ids: tuple[str, ...], depends: Mapping[str, Collection[str]]) -> Order:
     known = set(ids)
     if len(known) < len(ids):
-        twice = next(id_ for id_ in known if ids.count(id_) > 1)
+        twice = next(id_ for id_, count in Counter(ids).items() if count > 1)
         raise ValidationError(f"the id {twice!r} stands twice", hint="give each an id of its own")
     for id_, needed in depends.items():
         if unknown := [name for name in (id_, *needed) if name not in known]:
@@ -108,6 +111,7 @@ class _Ready(Generic[R]):
         self._free = deque(id_ for id_, count in self._missing.items() if count == 0)
         self.left = len(self._missing)
         self._ended = False
+        self._halt: Halted | None = None
         self._changed = anyio.Event()
         self._waves = None if on_wave is None else _Waves(order.depths, on_wave)
 
@@ -128,10 +132,18 @@ class _Ready(Generic[R]):
         if self._waves is not None:
             try:
                 await self._waves.begins(id_)
+            except Halted as halt:
+                self._halt = halt
             except BaseException:
                 self._end()
                 raise
         return id_
+
+    async def admitted(self, work: Callable[[str], Awaitable[R]], id_: str) -> R:
+        """Do the work of an id, unless its wave was halted: what runs beside it then ends by itself."""
+        if self._halt is not None:
+            raise self._halt
+        return await work(id_)
 
     def settle(self, result: Result[str, R]) -> None:
         """Take a result, and let go what waited for it."""

@@ -157,6 +157,19 @@ async def test_a_wave_that_raises_ends_it_all() -> None:
     assert ran.begun == ["s1"]
 
 
+async def test_a_wave_that_is_halted_does_not_start_and_what_runs_ends() -> None:
+    def wave(number: int, ids: tuple[str, ...]) -> None:
+        if number == 2:
+            raise Halted(bound="gate", scope="run", limit="no more")
+
+    ran = Ran(seconds={"s2": 5.0})
+    with pytest.raises(Halted, match="the gate bound"):
+        await run_dag(NAMES, {"s3": ["s1"]}, ran, cap=8, settle=ran.results.append, on_wave=wave)
+    found = {r.item: type(r) for r in ran.results}
+    assert found == {"s1": Done, "s2": Done, "s3": Failed, "s4": Done}
+    assert ran.begun == ["s1", "s2", "s4"]
+
+
 @pytest.mark.parametrize(
     ("names", "depends", "says"),
     [
