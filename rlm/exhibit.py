@@ -13,7 +13,7 @@ from corpus.results import Ranking, Tally
 from executors.fences import clipped
 from rlm.prompts import as_data
 
-__all__ = ["exhibit"]
+__all__ = ["CHARACTERS", "exhibit"]
 
 CHARACTERS: Final = 24_000
 """Of a result that a grader sees, head and tail."""
