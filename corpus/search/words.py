@@ -26,6 +26,7 @@ MAX_TERMS: Final = 64
 """Terms of a query that are looked for; those behind them are not."""
 
 _UNSPACED_CHAR: Final = re.compile(f"[{UNSPACED}]")
+_UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}]+")
 _RUNS: Final = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 _WORDS: Final = re.compile(r"[^\W_]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
@@ -58,7 +59,8 @@ def folded(text: str) -> str:
     """Return a text without differences of case (`Straße`, `STRASSE`) and of compatibility forms."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    once = unicodedata.normalize("NFKC", text).casefold()
+    return once if unicodedata.is_normalized("NFKC", once) else unicodedata.normalize("NFKC", once)
 
 
 def bare(word: str) -> str:
@@ -71,7 +73,11 @@ def bare(word: str) -> str:
 def prepared(text: str) -> str:
     """Return a text as the tokenizer is given it."""
     plain = folded(text)
-    return plain if plain.isascii() else _UNSPACED_CHAR.sub(r" \g<0> ", plain)
+    return plain if plain.isascii() else _UNSPACED_RUN.sub(_parted, plain)
+
+
+def _parted(run: re.Match[str]) -> str:
+    return f" {' '.join(run.group())} "
 
 
 def read_query(query: str) -> Query:
