@@ -15,6 +15,7 @@ Layout:
 - `honouring` `calibration`: whether a request was honoured, and whether a judge of that can be trusted
 - `arbiters` `sensors` `refinement`: checks by code, with a deadline, and trying again until they hold
 - `lone_calls`: a pipeline for calls that belong to no run
+- `critic`: a grader with tools
 - `outcome` `events`: how a run ends, and what happens in it
 - `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from rlm.corpora import Corpus, open_corpus
     from rlm.corpus_tools import build_exact_tool, build_scan_tool, build_search_tool
     from rlm.counting import CountOutcome, count, count_sync
+    from rlm.critic import critic
     from rlm.dry_run import plan_count, plan_count_sync
     from rlm.evaluator import Agentic, EvaluationContext, Evaluator
     from rlm.forecast import CountPlan
@@ -229,6 +231,7 @@ __all__ = [
     "close",
     "count",
     "count_sync",
+    "critic",
     "honours",
     "json_schema",
     "judge",
@@ -356,6 +359,7 @@ _HOMES = {
     "close": "rlm.sync",
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
+    "critic": "rlm.critic",
     "honours": "rlm.honouring",
     "json_schema": "rlm.sensors.schema",
     "judge": "rlm.honouring",

@@ -1,0 +1,67 @@
+"""A critic tries a result out with tools, and whatever ends it early is no verdict."""
+
+import json
+
+import pytest
+
+from executors.errors import Halted
+from executors.gate.allowance import Caps
+from executors.gate.decisions import Decision, Deny
+from executors.loop import ToolRequest
+from executors.messages import ModelReply, ModelRequest, ToolCall
+from executors.tools.base import tool
+from rlm.arbiters import Broken
+from rlm.critic import critic
+from rlm.evaluator import EvaluationContext, Evaluator
+from rlm.verdict import NeedsRevision, Satisfied
+from tests.executors.benches import Bench
+
+pytestmark = pytest.mark.anyio
+TASK = EvaluationContext(task="Write a sum.")
+
+
+def run_sum(text: str) -> str:
+    """Add up the numbers of a text."""
+    return str(sum(int(part) for part in text.split("+")))
+
+
+def tries_it(request: ModelRequest) -> ModelReply:
+    """Runs the sum of the result and judges by what comes out."""
+    if request.messages[-1].role == "tool":
+        good = request.messages[-1].content == "3"
+        status = "satisfied" if good else "needs_revision"
+        return ModelReply(text=json.dumps({"status": status}), stop="end")
+    text = "1+2" if "1+2" in request.messages[1].content else "2+2"
+    call = ToolCall(id="1", name="run_sum", arguments=json.dumps({"text": text}))
+    return ModelReply(text="", stop="tool_use", calls=(call,))
+
+
+@pytest.mark.case("R-165")
+async def test_it_judges_by_what_its_tools_show_and_its_calls_are_a_verifiers() -> None:
+    bench = Bench(tries_it)
+    agentic = critic(bench.model, [tool(run_sum)], calls=bench.calls, rubric="It makes three.")
+    evaluator = Evaluator(agentic=agentic)
+    assert await evaluator.evaluate("1+2", TASK) == Satisfied()
+    assert await evaluator.evaluate("2+2", TASK) == NeedsRevision()
+    roles = {role for event in bench.events if (role := getattr(event, "role", None))}
+    assert roles == {"verifier"}
+    assert "It makes three." in bench.model.requests[0].messages[0].content
+
+
+async def test_a_denial_is_told_it_silence_is_no_verdict_and_a_bound_ends_the_run() -> None:
+    def denies(request: ToolRequest) -> Decision:
+        return Deny(rule="none", reason="no tools here")
+
+    denied = Bench(tries_it)
+    agentic = critic(denied.model, [tool(run_sum)], calls=denied.calls, policy=denies)
+    assert await Evaluator(agentic=agentic).evaluate("1+2", TASK) == NeedsRevision()
+    silent = Bench(ModelReply(text="", stop="end") for _ in range(9))
+    agentic = critic(silent.model, [tool(run_sum)], calls=silent.calls)
+    found = await Evaluator(agentic=agentic).evaluate("1+2", TASK)
+    assert isinstance(found, Broken)
+    assert found.kind == "verifier-unavailable"
+    assert found.detail.startswith("the critic came to no verdict: empty (")
+    bounded = Bench(tries_it, caps=Caps(calls=1))
+    agentic = critic(bounded.model, [tool(run_sum)], calls=bounded.calls)
+    with pytest.raises(Halted):
+        await Evaluator(agentic=agentic).evaluate("1+2", TASK)
