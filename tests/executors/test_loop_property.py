@@ -62,7 +62,7 @@ def worked(shop: Shop) -> Worked:
     return anyio.run(shop.work)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(TURNS, st.lists(DECISIONS, min_size=1, max_size=5))
 def test_there_is_one_end_one_result_a_call_and_one_end_a_start(
     turns: list[Turn], decisions: list[Allow | Deny | Halt]
