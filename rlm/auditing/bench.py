@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from rlm.verdict import NeedsRevision, Satisfied, Verdict
 
 __all__ = ["Bench"]
 
-_NAMED = 10
+_NAMED: Final = 10
+_REASON: Final = 200
 
 
 class Bench:
@@ -136,7 +137,8 @@ class Bench:
 
 
 def _unread(paths: Sequence[str], part: int, reason: str) -> list[Unread]:
-    return [Unread(path=path, part=part, reason=reason[:200]) for path in paths]
+    said = reason.partition("; give ")[0][:_REASON]  # what follows is advice to the model
+    return [Unread(path=path, part=part, reason=said) for path in paths]
 
 
 def _listed(paths: list[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pathspec import GitIgnoreSpec
 
@@ -74,13 +75,30 @@ class Ignores:
         for above in path.parents:
             for spec in reversed(self._specs.get(above, [])):
                 name = path.relative_to(above).as_posix() + ("/" if folder else "")
-                if (include := spec.check_file(name).include) is not None:
+                if (include := _said(spec, name)) is not None:
                     return include
         return False
 
     def _add(self, folder: Path, file: Path) -> None:
         if (lines := _lines(file)) and (spec := _spec(lines)) is not None:
             self._specs.setdefault(folder, []).append(spec)
+
+
+def _said(spec: GitIgnoreSpec, name: str) -> bool | None:
+    """Return whether patterns ignore this very path; None where they say nothing of it.
+
+    The library also takes what speaks of a folder above. Git asks about that folder when it comes to
+    it, and so do we: else "!a" would bring back "a/b.py", which "*.py" ignores.
+    """
+    for pattern in reversed(list(spec.patterns)):
+        found: Any = pattern.match_file(name)  # its match is not typed to the end
+        if found is None:
+            continue
+        match: re.Match[str] = found.match
+        # The one group of these expressions is the slash behind a folder.
+        if match.end() == len(name) or match.lastindex is None:
+            return pattern.include
+    return None
 
 
 def _top_of(folder: Path) -> Path | None:
