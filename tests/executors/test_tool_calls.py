@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from executors.errors import ValidationError
+from executors.errors import RequestRejected, ValidationError
 from executors.messages import (
     MalformedCall,
     Message,
@@ -19,13 +19,14 @@ from executors.messages import (
     ToolCall,
     ToolSpec,
 )
-from executors.models.fakes.acts import Completion, FakeCall, Reply, Steps, drip, sse
+from executors.models.fakes.acts import Act, Completion, FakeCall, Reply, Steps, drip, sse
 from executors.models.fakes.received import Received
 from executors.models.fakes.scripted import calls_reply
 from executors.models.fakes.server import FakeServer, Script
+from executors.models.openai.model import OpenAIModel
 from executors.models.tool_calls import RawCall, read_calls
 from executors.tokens import estimate_request
-from tests.executors.asks import ask, model_at
+from tests.executors.asks import ask, error, model_at
 
 pytestmark = pytest.mark.anyio
 
@@ -486,3 +487,52 @@ def test_a_scripted_turn_has_calls_in_order_with_canonical_arguments() -> None:
     )
     assert (reply.text, reply.stop) == ("I look.", "tool_use")
     assert reply.usage.total
+
+
+# ---------------------------------------------------------------- servers without tools
+@pytest.mark.parametrize(
+    "message",
+    [
+        "registry.ollama.ai/library/small does not support tools",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "tools param requires --jinja flag",
+        "Extra inputs are not permitted: tools",
+    ],
+)
+async def test_a_server_that_takes_no_tools_is_told_of_them_in_words(message: str) -> None:
+    turn = '{"calls": [{"name": "search", "arguments": {"q": "x"}}]}'
+    warned: list[str] = []
+    heard: list[str] = []
+    script: list[Act] = [
+        error(400, message),
+        Completion(text=turn),
+        Completion(text='{"answer": "found"}'),
+    ]
+    async with FakeServer(script) as server:
+        model = OpenAIModel("m", base_url=server.base_url, warn=warned.append)
+        first = await model.generate_streaming(asking(), heard.append)
+        again = await model.generate(asking(*TURN))
+        await model.aclose()
+        assert [call.arguments for call in first.calls] == ['{"q":"x"}']
+        assert (first.stop, first.requests, first.text) == ("tool_use", 2, "")
+        assert (again.text, again.stop, again.requests) == ("found", "end", 1)
+        told = server.received[2].request
+        assert (told.tools, [one.role for one in told.messages]) == (
+            (),
+            ["system", "user", "assistant", "user"],
+        )
+    assert heard == []
+    assert warned == [
+        f"model 'm' at {server.base_url} takes no tools: they are told of in words from now on"
+    ]
+
+
+@pytest.mark.parametrize(
+    "message", ["Invalid schema for function 'search': tools[0]", "unknown field 'foo'"]
+)
+async def test_any_other_refusal_of_a_request_with_tools_is_raised(message: str) -> None:
+    async with FakeServer([error(400, message)]) as server:
+        model = model_at(server)
+        with pytest.raises(RequestRejected):
+            await model.generate(asking())
+        await model.aclose()

@@ -18,6 +18,7 @@ from executors.models.base import ModelInfo
 from executors.models.openai.errors import ServerSays, error_of_reply, read_error
 from executors.models.openai.replies import Asked, StreamFold, read_reply
 from executors.models.openai.requests import Dialect, LimitName, Part, encode, refused_part
+from executors.models.taught import has_tools, taught, understood
 from executors.models.wire.http import Bounds, HttpReply, Wire
 from executors.models.wire.origins import OPENAI_URL, checked_base_url, is_loopback, origin_of
 from executors.secrets import Secret
@@ -31,12 +32,13 @@ STREAM_ABOVE: Final = 21_333
 """Output tokens up to which a reply is awaited whole; from one more on it is streamed."""
 
 _NAMING: Final = frozenset({400, 422})
-# The first, one without temperature, one without a schema, one that bounds the output by the other
-# name.
-_MOST_REQUESTS = 4
+# The first, one without temperature, one without a schema, one without tools, one that bounds the
+# output by the other name.
+_MOST_REQUESTS = 5
 _LOSSES: Final[dict[Part, str]] = {
     "temperature": "temperature: it is left out from now on",
     "schema": "response schema: replies are no longer held to a form",
+    "tools": "tools: they are told of in words from now on",
 }
 _JSON_HEADERS: Final = {
     "content-type": "application/json",
@@ -61,7 +63,7 @@ class OpenAIModel:
     """A model behind a chat-completions server.
 
     Never retries, with one exception: a 400 or 422 that names a parameter which the server does not
-    take (temperature, response schema, the name of the output bound) is answered by the same
+    take (temperature, response schema, tools, the name of the output bound) is answered by the same
     request without it, once; the object remembers. `ModelReply.requests` counts them all.
 
     Args:
@@ -156,6 +158,10 @@ class OpenAIModel:
     async def _ask(
         self, request: ModelRequest, dialect: Dialect, on_text: Callable[[str], None] | None
     ) -> ModelReply:
+        if not dialect.tools and has_tools(request):
+            # What it writes is JSON, and no text for whoever watches.
+            reply = await self._ask(taught(request), dialect, None)
+            return understood(reply, request)
         stream = request.stream or request.max_tokens > STREAM_ABOVE or on_text is not None
         body = encode(self._info.name, request, dialect, stream=stream, where=self._where)
         asked = Asked(
@@ -166,9 +172,9 @@ class OpenAIModel:
         )
         if stream:
             return await self._listen(body, asked, on_text)
-        reply = await self._wire.post(body, self._with_key(_JSON_HEADERS))
-        assert reply is not None
-        return self._read(reply, asked)
+        whole = await self._wire.post(body, self._with_key(_JSON_HEADERS))
+        assert whole is not None
+        return self._read(whole, asked)
 
     async def _listen(
         self, body: bytes, asked: Asked, on_text: Callable[[str], None] | None

@@ -18,13 +18,14 @@ from executors.models.tool_calls import CHOICES, check_tools
 __all__ = ["Dialect", "LimitName", "Part", "encode", "refused_part"]
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
-Part = Literal["temperature", "schema", "limit"]
+Part = Literal["temperature", "schema", "limit", "tools"]
 """A part of a request that some servers refuse, and that an answer can do without."""
 
 # How servers say that they do not take a parameter at all, as against a bad value of it.
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|unknown|unrecognized|unrecognised|not permitted|not allowed|"
-    r"deprecated|extra inputs|only (the )?default|only (supports? )?1\b",
+    r"deprecated|extra inputs|only (the )?default|only (supports? )?1\b|"
+    r"requires --(enable-auto-tool-choice|tool-call-parser|jinja)",
     re.IGNORECASE,
 )
 _OTHER: Mapping[LimitName, LimitName] = {
@@ -45,6 +46,8 @@ class Dialect:
     """Whether it takes a temperature at all."""
     schema: bool = True
     """Whether it can be held to a schema; without, the prompt alone asks for a form."""
+    tools: bool = True
+    """Whether it knows of tools; without, they are taught in words."""
 
     def takes(self, part: Part) -> bool:
         """Whether the server has not yet refused a part."""
@@ -57,6 +60,8 @@ class Dialect:
                 return replace(self, temperature=False)
             case "schema":
                 return replace(self, schema=False)
+            case "tools":
+                return replace(self, tools=False)
             case "limit":
                 return replace(self, limit=_OTHER[self.limit], limit_fixed=True)
             case _:
@@ -71,6 +76,8 @@ def refused_part(used: Dialect, says: ServerSays, request: ModelRequest) -> Part
         return "temperature"
     if request.schema is not None and used.schema and says.names("response_format"):
         return "schema"
+    if request.tools and used.tools and (says.names("tools") or "tool" in says.message.lower()):
+        return "tools"
     if not used.limit_fixed and says.names(used.limit):
         return "limit"
     return None
