@@ -39,7 +39,7 @@ class RunLog:
 
     Args:
         directory: of the run; made already.
-        on_event: hears each event after it was written, until it raises.
+        on_event: hears each event at once, until it raises.
     """
 
     def __init__(
