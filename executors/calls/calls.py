@@ -14,7 +14,7 @@ from functools import partial
 
 import anyio
 
-from executors.calls.keys import call_key
+from executors.calls.keys import CallKeys, call_key
 from executors.calls.log import Answer, CallLog
 from executors.calls.payment import Payment, Room
 from executors.calls.tariff import Tariff
@@ -90,6 +90,7 @@ class Calls:
         self._count = count_tokens
         self._flights: dict[ContentKey, _Flight] = {}
         self._endpoints: dict[ModelInfo, Endpoint] = {}
+        self._lines: dict[int, _Line] = {}
 
     async def ask(
         self,
@@ -129,8 +130,9 @@ class Calls:
         ordinal: int,
         shown: Shown | None = None,
     ) -> Answer:
-        key = call_key(model.info, request, ordinal)
-        log = CallLog(self.emit, self.clock, key=key, model=model.info.spec, role=role, node=node)
+        line = self._line(model)
+        key = line.keys.of(request, ordinal)
+        log = CallLog(self.emit, self.clock, key=key, model=line.spec, role=role, node=node)
         while (flight := self._flights.get(key)) is not None:
             await flight.landing()
             if flight.answer is not None:
@@ -141,7 +143,7 @@ class Calls:
             # Its leader was cancelled: the first to come here leads again.
         flight = self._flights[key] = _Flight()
         try:
-            flight.answer = await self._lead(model, request, key, log, shown)
+            flight.answer = await self._lead(line, request, key, log, shown)
             return flight.answer
         except (ModelError, Halted) as error:
             flight.error = error
@@ -152,15 +154,14 @@ class Calls:
 
     async def _lead(
         self,
-        model: Model,
+        line: _Line,
         request: ModelRequest,
         key: ContentKey,
         log: CallLog,
         shown: Shown | None,
     ) -> Answer:
-        endpoint = self.endpoint(model)
         try:
-            prompt = self._checked(model, request, endpoint)
+            prompt = self._checked(line, request)
         except ModelError as error:
             error.attempts = 0
             log.refused(error)
@@ -168,16 +169,16 @@ class Calls:
         found = self.journal.find(key)
         if found is not None:
             return _filed(found, key, log)
-        tariff = Tariff(self._prices, model.info)
+        tariff = line.tariff
         worst = tariff.worst(prompt, request.max_tokens)
         payment = Payment(
-            self._room, worst, log, _sending(model, request, shown), journal=self.journal
+            self._room, worst, log, _sending(line.model, request, shown), journal=self.journal
         )
         reservation = await self._room.reserve(worst)
         started = self.clock.monotonic()
         try:
             payment.begin(reservation)
-            reply, attempts = await endpoint.run(
+            reply, attempts = await line.endpoint.run(
                 payment.attempt,
                 on_retry=payment.retried,
                 tokens=prompt + request.max_tokens,
@@ -195,7 +196,7 @@ class Calls:
             unsettled=tariff.unsettled(reply, prompt, request.max_tokens),
         )
         answer = _answer(reply=reply, key=key, cost=cost, attempts=attempts, source="paid")
-        step_aside()
+        step_aside()  # the intent of whoever takes the place is written, and this answer with it
         try:
             await self.journal.answer(key, reply, paid)
         finally:  # it is paid, also where somebody stops waiting for the disk
@@ -208,17 +209,17 @@ class Calls:
         Raises:
             ModelError: it would be refused before it leaves.
         """
-        key = call_key(model.info, request, ordinal)
-        prompt = self._checked(model, request, self.endpoint(model))
+        line = self._line(model)
+        key, prompt = line.keys.of(request, ordinal), self._checked(line, request)
         return Foreseen(key=key, prompt=prompt, filed=self.journal.find(key) is not None)
 
-    def _checked(self, model: Model, request: ModelRequest, endpoint: Endpoint) -> int:
+    def _checked(self, line: _Line, request: ModelRequest) -> int:
         """Return the tokens of a prompt; refuse what can never be answered."""
         if request.tools or request.tool_choice is not None:
             check_tools(request)
         prompt = estimate_request(request, self._count)
-        check_window(model, request, prompt, exact=self._count is not estimate)
-        endpoint.check(prompt + request.max_tokens)
+        check_window(line.model, request, prompt, exact=self._count is not estimate)
+        line.endpoint.check(prompt + request.max_tokens)
         return prompt
 
     def void(self, answer: Answer, why: str) -> None:
@@ -238,6 +239,19 @@ class Calls:
                 allowance=self._allowance,
                 limits=self._limits,
                 warn=self._warned,
+            )
+        return found
+
+    def _line(self, model: Model) -> _Line:
+        found = self._lines.get(id(model))
+        if found is None:
+            info = model.info
+            found = self._lines[id(model)] = _Line(
+                model=model,
+                spec=info.spec,
+                endpoint=self.endpoint(model),
+                tariff=Tariff(self._prices, info),
+                keys=CallKeys(info),
             )
         return found
 
@@ -262,6 +276,17 @@ class Calls:
 
     def _warned(self, code: str, message: str) -> None:
         self.emit(Warned(node=_ROOT, at=self.clock.now(), code=code, message=message))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What is found out once for a model object, and needed by each of its calls."""
+
+    model: Model
+    spec: str
+    endpoint: Endpoint
+    tariff: Tariff
+    keys: CallKeys
 
 
 class _Flight:
