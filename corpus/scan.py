@@ -33,7 +33,7 @@ __all__ = ["Scan", "Settle", "Span", "distinct", "judge_blocks", "name_of_pass",
 
 Span = Callable[[NodeId, str], AbstractContextManager[object]]
 
-_SPARE: Final = 2  # windows that may wait for the disk alone, for each that is judged
+_SPARE: Final = 1  # windows that may wait for the disk alone, for each that is judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

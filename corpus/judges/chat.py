@@ -227,8 +227,7 @@ class ChatJudge:
         notes.calls.append(answer.key)
         outcomes = self._read(answer.reply, parts, notes)
         # Nobody is asked after a repair, so that what it leaves open is asked by the next session.
-        useless = any if again else all
-        if useless(isinstance(outcome, Gap) for outcome in outcomes):
+        if Gap in map(type, outcomes) if again else failed(outcomes) is not None:
             self._calls.void(answer, "no usable answer")
         return outcomes
 
@@ -248,7 +247,7 @@ class ChatJudge:
             return _each(unclean, parts)
         answers = self._reader.read(reply.text, parts)
         notes.foreign += answers.foreign
-        if all(isinstance(outcome, Gap) for outcome in answers.outcomes):
+        if failed(answers.outcomes) is not None:
             notes.keep(reply.text)
         return answers.outcomes
 

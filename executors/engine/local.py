@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar, cast, runtime_checkable
+from itertools import count
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -15,6 +16,9 @@ from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
 from executors.makers import maker
 from executors.places import place
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 __all__ = ["AtHand", "Done", "Failed", "Result", "pull"]
 
@@ -100,6 +104,7 @@ async def pull(
 
 
 _NOTHING: Final = object()
+_LOOK: Final = 16  # items of a worker until it looks for a cancellation that has not reached it
 
 
 @dataclass(slots=True)
@@ -124,6 +129,9 @@ class _Crew(Generic[T, R]):
         cap: int,
         spare: int,
     ) -> None:
+        from asyncio import get_running_loop  # heavy; whoever runs this has a loop, and loaded it
+
+        self._loop = get_running_loop()
         self.stop = stop
         self._source = _Source(items)
         self._work = work
@@ -132,7 +140,7 @@ class _Crew(Generic[T, R]):
         self._left = cap + spare
         self._free = cap
         """Places that nobody works at."""
-        self._standing_by: deque[anyio.Event] = deque()
+        self._standing_by: deque[Future[None]] = deque()
         self._watching = anyio.CancelScope()
         self.halts: list[Halted] = []
         self.exits: list[KeyboardInterrupt | SystemExit] = []
@@ -166,9 +174,14 @@ class _Crew(Generic[T, R]):
             self._watching.cancel()
 
     async def _pulling(self, me: _Worker) -> None:
-        while not self._heed():
-            # Work that makes a result of its cancellation must not be given more of it.
-            await anyio.lowlevel.checkpoint_if_cancelled()
+        cancelling = self._cancelling()
+        for turn in count():
+            if self._heed():
+                return
+            # Work that makes a result of its cancellation must not be given more of it. The task
+            # knows what has reached it; to look for more takes as long as to settle an item.
+            if cancelling() or turn % _LOOK == 0:
+                await anyio.lowlevel.checkpoint_if_cancelled()
             if not me.placed and not self._placed(me):
                 await self._stand_by()
                 continue
@@ -179,6 +192,14 @@ class _Crew(Generic[T, R]):
             me.item = item
             self._settled(me, await self._tried(item))
 
+    def _cancelling(self) -> Callable[[], int]:
+        """Return what says how often the task that runs this was cancelled."""
+        from asyncio import current_task  # as above
+
+        task = current_task(self._loop)
+        assert task is not None
+        return task.cancelling
+
     def _placed(self, me: _Worker) -> bool:
         """Give a worker a place if there is one."""
         if self._free:
@@ -188,17 +209,21 @@ class _Crew(Generic[T, R]):
 
     async def _stand_by(self) -> None:
         """Wait until there may be a place."""
-        woken = anyio.Event()
+        woken: Future[None] = self._loop.create_future()
         self._standing_by.append(woken)
-        await woken.wait()
+        await woken
 
     def _step_aside(self, me: _Worker) -> None:
         """Let another worker have the place of one that needs it no more."""
-        if me.placed:
-            me.placed = False
-            self._free += 1
-            if self._standing_by:
-                self._standing_by.popleft().set()
+        if not me.placed:
+            return
+        me.placed = False
+        self._free += 1
+        while self._standing_by:
+            woken = self._standing_by.popleft()
+            if not woken.done():  # it was not cancelled
+                woken.set_result(None)
+                return
 
     def _settled(self, me: _Worker, result: Result[T, R]) -> None:
         me.item = _NOTHING
