@@ -147,15 +147,16 @@ class Calling:
 
     async def _side_by_side(self, ready: Sequence[Ready]) -> None:
         lines = chains(ready, _paths)
-        if len(lines) == 1:
-            return await self._one_after_another(lines[0])
+        if len(lines) <= 1:
+            for line in lines:
+                await self._one_after_another(line)
+            return
         with ungrouped():
             async with anyio.create_task_group() as group:
                 for line in lines:
                     group.start_soon(self._in_a_task, line, group.cancel_scope)
         if self._exits:
             raise self._exits[0]
-        return None
 
     async def _in_a_task(self, line: Sequence[Ready], group: anyio.CancelScope) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import Final
 import anyio.lowlevel
 
 from executors.calls.log import Answer
-from executors.errors import ContextExceeded, Halted, ModelError, ToolBroken
+from executors.errors import ContextExceeded, Halted, ModelError, ToolBroken, ValidationError
 from executors.events import Warned
 from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.calling import Calling
@@ -47,10 +47,17 @@ async def work(
         transcript: an empty one of the caller's, to have the turns also where it is cancelled.
 
     Raises:
-        ValidationError: one of the tools is none, or its schema is broken; nothing was spent.
+        ValidationError: one of the tools is none, its schema is broken, or the provider cannot take
+            it; or the transcript holds turns already. Nothing was spent.
+        UsageError: another worker is at work on the transcript.
     """
     turns = Transcript() if transcript is None else transcript
     with turns.held():
+        if turns.turns:
+            raise ValidationError(
+                f"the transcript holds {len(turns.turns)} turn(s) already",
+                hint="give a new one, and the former turns as messages",
+            )
         return await _Working(worker, messages, turns).to_its_end()
 
 

@@ -6,7 +6,7 @@ import threading
 import anyio
 import pytest
 
-from executors.errors import UsageError
+from executors.errors import UsageError, ValidationError
 from executors.events import ToolFinished
 from executors.loop import Transcript, work
 from executors.messages import Message, ToolCall
@@ -165,8 +165,11 @@ async def test_two_workers_on_one_transcript_are_refused() -> None:
     with shop.transcript.held(), pytest.raises(UsageError, match="another worker"):
         await shop.work()
     transcript = Transcript()
-    await work(shop.worker, [Message(role="user", content="a")], transcript=transcript)
+    messages = [Message(role="user", content="a")]
+    await work(shop.worker, messages, transcript=transcript)
     assert transcript.turns[-1].content == "ok"
+    with pytest.raises(ValidationError, match="holds 3 turn"):
+        await work(shop.worker, messages, transcript=transcript)
 
 
 # ---------------------------------------------------------------- the text as it comes
