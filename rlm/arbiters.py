@@ -78,6 +78,8 @@ async def run_arbiter(
     try:
         with move_on_after(deadline) as scope:
             value = await _called(function, arguments, threaded=plain)
+            if isinstance(value, Broken):  # it asked another, and says so itself
+                return value
             found = read(value)
             if isinstance(found, Unusable):
                 return _broken(kind, f"what it returned is no verdict: {found.what}")

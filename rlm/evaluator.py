@@ -137,6 +137,10 @@ class Evaluator:
         assert self._model is not None
         return await self._by_grader(self._calls, self._model, self._rubric, result, context)
 
+    async def __call__(self, result: object, context: EvaluationContext) -> Verdict | Broken:
+        """Judge, so that an Evaluator can stand where a function of the caller's does."""
+        return await self.evaluate(result, context)
+
     async def _by_predicate(
         self, predicate: Callable[[object], object], result: object, context: EvaluationContext
     ) -> Verdict | Broken:
@@ -181,9 +185,14 @@ async def run_evaluate(
 ) -> Verdict | Broken:
     """Return what the caller's own judge says of a result, or how it broke.
 
+    Args:
+        deadline: seconds; an Evaluator keeps to its own.
+
     Raises:
         Halted: it says that the run stops.
     """
+    if isinstance(evaluate, Evaluator):
+        return await evaluate.evaluate(result, context)
     return await run_arbiter(
         evaluate, result, context, read=read_verdict, kind="broken-verifier", deadline=deadline
     )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
@@ -320,6 +321,20 @@ async def test_the_callers_own_judge_sees_result_and_context_and_its_fields_are_
         found = await run_evaluate(odd, "x", context)
         assert isinstance(found, Broken)
         assert (found.kind, named in found.detail) == ("broken-verifier", True)
+
+
+async def test_an_evaluator_can_stand_where_a_function_of_the_callers_does() -> None:
+    """And keeps to its own deadline, and to its own word for what is broken."""
+
+    def slow(result: object) -> bool:
+        return not threading.Event().wait(0.1)
+
+    bench = Bench("nice")
+    for judge in (grader(bench), grader(bench).evaluate):
+        found = await run_evaluate(judge, "x", TASK)
+        assert isinstance(found, Broken)
+        assert found.kind == "verifier-unavailable"
+    assert await run_evaluate(Evaluator(predicate=slow), "x", TASK, deadline=0.01) == Satisfied()
 
 
 @pytest.mark.case("R-055")

@@ -1,7 +1,10 @@
 """Code on trial: what it is told when it fails, and what it cannot do while it runs."""
 
+import sys
+import time
 from contextlib import suppress
 from pathlib import Path
+from subprocess import Popen
 
 import anyio
 import pytest
@@ -17,6 +20,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not can_confine(), reason="this system offers no isolation"),
 ]
+ROOT = Path(__file__).resolve().parents[2]
 TESTS = """\
 from solution import add
 def test_small():
@@ -201,6 +205,27 @@ pathlib.Path({str(pid)!r}).write_text(str(child.pid))
             await anyio.sleep(0.01)
 
 
+KILLED = """\
+import anyio, sys
+from rlm.sensors import SensorContext, python_tests
+sense = python_tests("import solution", isolation="none", seconds=60)
+anyio.run(sense, sys.argv[1], SensorContext(task="t"))
+"""
+
+
+def test_when_we_are_killed_it_is_as_well(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    with Popen([sys.executable, "-c", KILLED, code], cwd=ROOT, env={"TMPDIR": str(tmp_path)}) as us:
+        while not (pid.exists() and pid.read_text(encoding="utf-8")):
+            time.sleep(0.01)
+        us.kill()
+    child = Path("/proc", pid.read_text(encoding="utf-8"), "stat")
+    with suppress(FileNotFoundError):
+        while child.read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z":
+            time.sleep(0.01)
+
+
 # ---------------------------------------------------------------- options
 
 
@@ -231,7 +256,7 @@ async def test_where_nothing_isolates_it_refuses_unless_that_is_waived(
 async def test_where_the_kernel_refuses_to_isolate_nothing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = Path("rlm/sensors/child.py").resolve()
+    child = ROOT / "rlm/sensors/child.py"
     (tmp_path / "child.py").write_bytes(child.read_bytes())
     (tmp_path / "confining.py").write_text(
         "def bound(**_): pass\ndef confine(folder): return []\n", encoding="utf-8"
