@@ -18,6 +18,7 @@ Layout:
 - `critic`: a grader with tools
 - `outcome` `events`: how a run ends, and what happens in it
 - `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
+- `lineage`: the nodes of a run as a graph
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
 - `outputs` `summary`: results as files and as numbers
 - `cli` `render`: the command line, and what people see
@@ -98,6 +99,9 @@ if TYPE_CHECKING:
     from planner.running import run_plan
     from rlm.arbiters import Broken
     from rlm.calibration import calibrate
+    from rlm.auditing.audit import AuditOutcome, audit, audit_sync
+    from rlm.auditing.findings import Finding
+    from rlm.auditing.report import AuditReport
     from rlm.corpora import Corpus, open_corpus
     from rlm.corpus_tools import build_exact_tool, build_scan_tool, build_search_tool
     from rlm.counting import CountOutcome, count, count_sync
@@ -108,10 +112,12 @@ if TYPE_CHECKING:
     from rlm.honouring import Broke, Honoured, honours, judge
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
+    from rlm.lineage import lineage
     from rlm.nodes import TaskReceipt
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts import NodeReceipt, Receipts, Totals
     from rlm.recursion import RecurseOutcome, recurse, recurse_sync
+    from rlm.recursion_plan import RecursionPlan, plan_recursion, plan_recursion_sync
     from rlm.recursions.wiring import Wiring
     from rlm.refinement import RefineLeaf, refine
     from rlm.resuming import resume, resume_sync
@@ -128,6 +134,8 @@ __all__ = [
     "Agentic",
     "Allow",
     "Ask",
+    "AuditOutcome",
+    "AuditReport",
     "AuthError",
     "Blocker",
     "Broke",
@@ -150,6 +158,7 @@ __all__ = [
     "Evaluator",
     "Event",
     "Failed",
+    "Finding",
     "Halt",
     "Halted",
     "HeadersTimeout",
@@ -191,6 +200,7 @@ __all__ = [
     "Record",
     "RecordState",
     "RecurseOutcome",
+    "RecursionPlan",
     "RefineLeaf",
     "ReplayMiss",
     "RequestRejected",
@@ -223,6 +233,8 @@ __all__ = [
     "__rlm_distribution__",
     "__version__",
     "assess",
+    "audit",
+    "audit_sync",
     "build_exact_tool",
     "build_scan_tool",
     "build_search_tool",
@@ -235,10 +247,13 @@ __all__ = [
     "honours",
     "json_schema",
     "judge",
+    "lineage",
     "load_result",
     "open_corpus",
     "plan_count",
     "plan_count_sync",
+    "plan_recursion",
+    "plan_recursion_sync",
     "python_tests",
     "read_labels",
     "recurse",
@@ -258,6 +273,8 @@ _HOMES = {
     "Agentic": "rlm.evaluator",
     "Allow": "executors.gate.decisions",
     "Ask": "executors.gate.decisions",
+    "AuditOutcome": "rlm.auditing.audit",
+    "AuditReport": "rlm.auditing.report",
     "AuthError": "executors.errors",
     "Blocker": "rlm.outcome",
     "Broke": "rlm.honouring",
@@ -280,6 +297,7 @@ _HOMES = {
     "Evaluator": "rlm.evaluator",
     "Event": "executors.events",
     "Failed": "rlm.verdict",
+    "Finding": "rlm.auditing.findings",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
@@ -321,6 +339,7 @@ _HOMES = {
     "Record": "corpus.records",
     "RecordState": "corpus.records",
     "RecurseOutcome": "rlm.recursion",
+    "RecursionPlan": "rlm.recursion_plan",
     "RefineLeaf": "rlm.refinement",
     "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
@@ -351,6 +370,8 @@ _HOMES = {
     "Wiring": "rlm.recursions.wiring",
     "YesNo": "corpus.questions",
     "assess": "planner.complexity",
+    "audit": "rlm.auditing.audit",
+    "audit_sync": "rlm.auditing.audit",
     "build_exact_tool": "rlm.corpus_tools",
     "build_scan_tool": "rlm.corpus_tools",
     "build_search_tool": "rlm.corpus_tools",
@@ -363,10 +384,13 @@ _HOMES = {
     "honours": "rlm.honouring",
     "json_schema": "rlm.sensors.schema",
     "judge": "rlm.honouring",
+    "lineage": "rlm.lineage",
     "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
     "plan_count": "rlm.dry_run",
     "plan_count_sync": "rlm.dry_run",
+    "plan_recursion": "rlm.recursion_plan",
+    "plan_recursion_sync": "rlm.recursion_plan",
     "python_tests": "rlm.sensors.trial",
     "read_labels": "rlm.labelling.file",
     "recurse": "rlm.recursion",

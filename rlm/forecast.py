@@ -21,6 +21,7 @@ __all__ = [
     "Pacing",
     "Range",
     "Standing",
+    "bound_of",
     "bounds_for",
     "seconds_of",
     "total",
@@ -209,19 +210,20 @@ def bounds_for(
     """Hold what a count takes against its bounds."""
     tokens = Range(low=load.prompt + load.shortest, high=load.prompt + load.longest)
     return (
-        _bound("calls", caps.calls, spent.calls, Range(low=load.calls, high=load.calls)),
-        _bound("tokens", caps.tokens, spent.tokens, tokens),
-        _bound("usd", caps.usd, spent.usd, usd),
-        _bound("seconds", Decimal(str(caps.seconds)), Decimal(0), _decimals(seconds)),
+        bound_of("calls", caps.calls, spent.calls, Range(low=load.calls, high=load.calls)),
+        bound_of("tokens", caps.tokens, spent.tokens, tokens),
+        bound_of("usd", caps.usd, spent.usd, usd),
+        bound_of("seconds", Decimal(str(caps.seconds)), Decimal(0), _decimals(seconds)),
     )
 
 
-def _bound(
+def bound_of(
     name: Literal["calls", "tokens", "usd", "seconds"],
     limit: int | Decimal,
     spent: int | Decimal,
     takes: Range[int] | Range[Decimal] | None,
 ) -> Bound:
+    """Hold what something takes against one bound; None takes nobody knows what."""
     if takes is None:
         return Bound(name=name, limit=Decimal(limit), standing="unknown", share=None)
     left = limit - spent

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Rehearsal"]
+__all__ = ["Rehearsal", "RequestReader", "Script"]
 
 _READ, _JUDGE = child_of(ROOT, 0), child_of(ROOT, 2)
 
@@ -146,7 +146,7 @@ class Rehearsal:
         judge = plan.judge(calls, self._criterion, options, _JUDGE, self._emit)
         cut = cut_for(options, plan, judge.info)
         script = await to_its_end(partial(self._script, place, spool, judge, cut))
-        reader = _Reader(spool, judge, calls, plan.model, cut)
+        reader = RequestReader(spool, judge, calls, plan.model, cut)
         loads = [await reader.load(script, n) for n in range(len(script.agenda.passes))]
         load = total(loads)
         pacing = Pacing(
@@ -182,7 +182,7 @@ class Rehearsal:
             limits=options.limits,
         )
 
-    def _script(self, place: Glance, spool: Spool, judge: AskingJudge, cut: Cut) -> _Script:
+    def _script(self, place: Glance, spool: Spool, judge: AskingJudge, cut: Cut) -> Script:
         """Return what is left to judge, as the session that is to come would find it. Blocking."""
         todo = distinct(spool)
         passes = 1 if judge.info.deterministic else self._options.passes
@@ -198,7 +198,7 @@ class Rehearsal:
         )
         restored = filing.restore()
         judging = Judging.of(criterion=criterion, judge=identity, passes=passes, cut=cut)
-        return _Script(
+        return Script(
             agenda=place.agenda(filing.agenda(), Agenda.whole(todo, passes), judging, spool),
             done=filing.done,
             restored=restored,
@@ -214,7 +214,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Script:
+class Script:
     """What is left to judge."""
 
     agenda: Agenda
@@ -223,7 +223,7 @@ class _Script:
     restored: int
 
 
-class _Reader:
+class RequestReader:
     """Builds the requests of each window, and adds up what they would take."""
 
     def __init__(
@@ -236,7 +236,7 @@ class _Reader:
         self._cut = cut
         self._seen: set[ContentKey] = set()
 
-    async def load(self, script: _Script, pass_index: int) -> Load:
+    async def load(self, script: Script, pass_index: int) -> Load:
         """Return what a pass takes; a block at a time in a thread, so that it can be stopped."""
         found: list[Load] = []
         for block in script.agenda.blocks(pass_index, items=self._cut.items):

@@ -25,6 +25,8 @@ from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error, unexpected
 from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
+from rlm.cli.plan import EXAMPLES as PLANS
+from rlm.cli.plan import plan
 from rlm.cli.recurse import EXAMPLES as RECURSIONS
 from rlm.cli.recurse import recurse
 from rlm.cli.resume import resume
@@ -54,6 +56,7 @@ app.command("recurse", short_help="Do a hard task by taking it apart.", epilog=R
 app.command(short_help="Audit the files of a folder; findings are shown there.", epilog=AUDITS)(
     audit
 )
+app.command("plan", short_help="Say what a task would take; ask nothing.", epilog=PLANS)(plan)
 app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.add_typer(runs, name="runs", short_help="List, delete and edit runs.")

@@ -7,12 +7,14 @@ Layout:
 - `rebuilding`: both as an earlier session had them
 - `run`: the run directory, the journal and the log around a tree
 - `forest`: what all nodes of one tree share: calls, caps, the halt that stops them all
-- `node`: one node: which way it goes, and what of it comes back
+- `node` `bounded`: one node: which way it goes, and what of it comes back whatever it raises
 - `worker` `spawning`: a worker with its tools, and the tool by which it hands work to children
 - `fanout` `partition`: parts that are decided before any worker runs
 - `scanning` `reading` `searching` `looking`: the corpus, judged, shown in a message, searched, or
   looked into by tools
 - `verifying` `leaves` `sensing`: who checks what came out, and which sensor
+- `planning` `costing` `foreseen`: what it would take, part by part, call by call, as a value
+- `checking`: a run against its own files
 - `results` `ending`: what a node hands up, and the one outcome of the run
 - `prompts`: what workers are told
 """

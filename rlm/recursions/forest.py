@@ -23,6 +23,7 @@ from executors.models.base import Model
 from executors.replies import JsonValue
 from planner.tree import TaskTree
 from rlm.recursions.options import RecurseOptions
+from rlm.recursions.reading import room_for_answer
 from rlm.recursions.results import Blocked, Short
 from rlm.recursions.searching import Searching
 from rlm.recursions.spec import Spec
@@ -85,8 +86,7 @@ class Forest:
 
     def room_for_answer(self, wanted: int) -> int:
         """Return the tokens that an answer may take: a quarter of a small window at most."""
-        known = self.models.worker.info.context_window
-        return wanted if known is None else max(16, min(wanted, known // 4))
+        return room_for_answer(self.models.worker, wanted)
 
     def no_judge(self, node: NodeId, task: str) -> Short:
         """Return what a node is that needs a judge where nobody on this machine can be one."""

@@ -176,12 +176,4 @@ class Looking:
         if halted is not None:
             raise halted
         result = scanning.tally()
-        return ScanFound(
-            count=result.count,
-            ids=result.matched_ids,
-            scanned=result.records,
-            window=spec.options.window,
-            passes=spec.options.passes,
-            unsure=result.states["unsure"],
-            unresolved=result.states["unresolved"],
-        )
+        return ScanFound.of(result, window=spec.options.window)

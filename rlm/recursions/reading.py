@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.agenda import Agenda, Ordinals
+from corpus.prompts import inert
 from corpus.records import Part
 from corpus.scan import distinct
 from corpus.spool import Spool
@@ -16,7 +17,7 @@ from executors.fences import fenced
 from executors.models.base import Model
 from planner.families import chunks
 
-__all__ = ["Slice", "equal_slices", "named", "room_to_read", "slices"]
+__all__ = ["Slice", "equal_slices", "named", "room_for_answer", "room_to_read", "slices"]
 
 _TOKENS = 12_000
 """Estimated tokens of records in a message, where the model's window is not known."""
@@ -38,6 +39,12 @@ class Slice:
     def shown(self) -> str:
         """As a worker reads them: each under its id, all between two marks."""
         return fenced("\n\n".join(map(_entry, self.parts)), "records")
+
+
+def room_for_answer(model: Model, wanted: int) -> int:
+    """Return the tokens that an answer may take: a quarter of a small window at most."""
+    known = model.info.context_window
+    return wanted if known is None else max(16, min(wanted, known // 4))
 
 
 def room_to_read(model: Model, answer: int) -> int:
@@ -105,7 +112,7 @@ def _numbered(found: list[Slice]) -> list[Slice]:
 
 def _entry(part: Part) -> str:
     place = "" if part.of == 1 else f" (part {part.index + 1} of {part.of})"
-    return f"record {json.dumps(part.id, ensure_ascii=False)}{place}:\n{part.text}"
+    return f"record {json.dumps(part.id, ensure_ascii=False)}{place}:\n{inert(part.text)}"
 
 
 def named(ids: Sequence[str]) -> str:
