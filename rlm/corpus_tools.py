@@ -66,15 +66,7 @@ def build_scan_tool(
         if not isinstance(found, Tally):
             missing = () if isinstance(outcome, Completed) else outcome.missing
             raise Halted(bound="scan", scope="scan_count", limit="; ".join(missing)[:200])
-        return ScanFound(
-            count=found.count,
-            ids=found.matched_ids,
-            scanned=found.records,
-            window=window,
-            passes=passes,
-            unsure=found.states["unsure"],
-            unresolved=found.states["unresolved"],
-        )
+        return ScanFound.of(found, window=window)
 
     return made.build_scan_tool(counted)
 

@@ -13,6 +13,7 @@ from planner.routes import Route
 from planner.rules import plan_task
 from planner.steps import MOST_STEPS, ModelPlanner
 from rlm.outcome import Blocker
+from rlm.recursions.bounded import bounded, tell_assessed
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of
 from rlm.recursions.leaves import run_leaf
@@ -120,8 +121,6 @@ async def run_slices(
     shown = {child.node: one for child, one in zip(children, cut, strict=True)}
 
     async def leaf(forest: Forest, child: Spec) -> NodeResult:
-        from rlm.recursions.node import bounded, tell_assessed
-
         async def work() -> NodeResult:
             tell_assessed(forest, child, complexity, "Slice", route)
             async with forest.slot():

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
-from executors.errors import Halted, ModelError, RlmError
 from executors.loop.worked import Finished
-from executors.secrets import scrub
 from executors.tools.base import Tool
 from planner.complexity import Complexity, assess
 from planner.families import FanOut, ModelDriven, Partition, family_of
 from planner.routes import Route
-from rlm.events import TaskAssessed, TaskEnded
-from rlm.outcome import Blocker
+from rlm.recursions.bounded import bounded, tell_assessed
 from rlm.recursions.fanout import fan_out
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of
@@ -26,15 +23,13 @@ from rlm.recursions.results import (
     Short,
     blocker_of,
     first_blocked,
-    shown,
 )
 from rlm.recursions.spawning import Brood
 from rlm.recursions.spec import Spec
 from rlm.recursions.verifying import verified
 from rlm.recursions.worker import blocked_of, run_worker
-from rlm.verdict import status_of
 
-__all__ = ["bounded", "run_node", "tell_assessed"]
+__all__ = ["run_node"]
 
 
 async def run_node(forest: Forest, spec: Spec) -> NodeResult:
@@ -57,35 +52,6 @@ async def run_node(forest: Forest, spec: Spec) -> NodeResult:
         return await verified(forest, spec, result, critical=complexity.level == "critical")
 
     return await bounded(forest, spec, work)
-
-
-async def bounded(
-    forest: Forest, spec: Spec, work: Callable[[], Awaitable[NodeResult]]
-) -> NodeResult:
-    """Do the work of a node between its two events; what it raises becomes a value here.
-
-    A halt stops the whole tree. Cancellation passes through.
-    """
-    with forest.log.node(spec.node, spec.title):
-        forest.tree.update(spec.node, "running")
-        try:
-            result = await work()
-        except Halted as halted:
-            forest.halt(halted)
-            result = _stopped(spec, blocker_of(halted), halted.what)
-        except ModelError as error:
-            result = _stopped(spec, "model-failed", error.what)
-        except RlmError as error:
-            if error.fault == "yours":
-                raise
-            result = _stopped(spec, "failed", error.what)
-        _ended(forest, spec, result)
-        return result
-
-
-def _stopped(spec: Spec, blocker: Blocker, detail: str) -> Short:
-    blocked = Blocked(blocker=blocker, detail=detail, node=spec.node, task=spec.task)
-    return Short(best=None, blocked=blocked, missing=(spec.title,))
 
 
 # ---------------------------------------------------------------- the model decides
@@ -156,49 +122,3 @@ def _with(
         given = tools
         return lambda: (*given(), spawn)
     return (*tools, spawn)
-
-
-# ---------------------------------------------------------------- events
-
-
-def tell_assessed(
-    forest: Forest, spec: Spec, complexity: Complexity, family: str, route: Route
-) -> None:
-    """Tell what the task of a node looks like, and which way it goes."""
-    forest.log.emit(
-        TaskAssessed(
-            node=spec.node,
-            at=forest.wiring.clock.now(),
-            task=scrub(spec.task[:2_000]),
-            depth=spec.depth,
-            level=complexity.level,
-            score=complexity.score,
-            family=family,
-            retrieval=route.retrieval,
-            upgraded=route.upgraded,
-            why=route.reason,
-        )
-    )
-
-
-def _ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
-    blocked = result.blocked if isinstance(result, Short) else None
-    verdict = result.verdict if isinstance(result, Answered) else None
-    forest.tree.update(spec.node, "done" if blocked is None else "incomplete")
-    forest.log.emit(
-        TaskEnded(
-            node=spec.node,
-            at=forest.wiring.clock.now(),
-            verdict=None if verdict is None else status_of(verdict),
-            critique="" if verdict is None else scrub(verdict.critique[:500]),
-            blocker=None if blocked is None else blocked.blocker,
-            detail="" if blocked is None else scrub(blocked.detail[:500]),
-            blocked_at=None if blocked is None else blocked.node,
-            shown=scrub(shown(_value(result))[:200]),
-        )
-    )
-
-
-def _value(result: NodeResult) -> object:
-    value = result.value if isinstance(result, Answered) else result.best
-    return "" if value is None else value
