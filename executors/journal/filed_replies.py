@@ -90,6 +90,7 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
         else tuple(map(_logprob, cast("list[list[object]]", logprobs))),
         temperature=None if temperature is None else inexact(temperature),
         requests=cast("int", fields.get("q", 1)),
+        unsettled=cast("int", fields.get("z", 0)),
     )
 
 
@@ -103,6 +104,8 @@ def _require_kinds(fields: Fields) -> None:
         raise ValueError("four counts of tokens, or None for each")
     if type(requests := fields.get("q", 1)) is not int or requests < 1:
         raise ValueError("an answer took a request or more")
+    if type(unsettled := fields.get("z", 0)) is not int or unsettled < 0:
+        raise ValueError("none or more tries were not settled")
 
 
 def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
@@ -123,6 +126,8 @@ def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
         fields["t"] = exact(reply.temperature)
     if reply.answered_by is not None:
         fields["y"] = reply.answered_by
+    if reply.unsettled:
+        fields["z"] = reply.unsettled
     if reply.requests != 1:
         fields["q"] = reply.requests
     if reply.reasoning is not None:

@@ -36,6 +36,7 @@ MALFORMED = ModelReply(
     stop="tool_use",
     malformed=MalformedCall(name="read", raw='{"path":', reason="it ends at 8"),
 )
+ELSEWHERE = ModelReply(text="ok", stop="end", answered_by="scripted:b", unsettled=2, requests=3)
 
 
 async def run_tool(
@@ -116,8 +117,10 @@ def test_lines_of_tools_are_of_kinds_that_older_readers_pass_over(line: bytes) -
     assert not isinstance(read_line(line), Unknown)
 
 
-@pytest.mark.parametrize("reply", [CALLING, MALFORMED], ids=["calls", "malformed"])
-async def test_a_reply_with_calls_comes_back_whole(tmp_path: Path, reply: ModelReply) -> None:
+@pytest.mark.parametrize(
+    "reply", [CALLING, MALFORMED, ELSEWHERE], ids=["calls", "malformed", "by another"]
+)
+async def test_all_of_a_reply_comes_back(tmp_path: Path, reply: ModelReply) -> None:
     async with opened(tmp_path) as journal:
         await file_call(journal, key(1), reply)
         found = journal.find(key(1))
