@@ -100,7 +100,7 @@ def describe_thrown(error: BaseException) -> str:
     Never a whole object: that may hold outputs, environments and keys.
     """
     if isinstance(error, RlmError):
-        return _line(error.what)
+        return _line("; ".join(part for part in (error.what, error.hint) if part))
     name = type(error).__name__
     fields = _thrown_fields(error)
     if fields is not None:

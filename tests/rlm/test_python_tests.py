@@ -266,4 +266,5 @@ async def test_where_the_kernel_refuses_to_isolate_nothing_runs(
     found = await tried(f"open({str(ran)!r}, 'w').close()\n{PASSES}")
     assert isinstance(found, Broken)
     assert "did not let the tests be isolated" in found.detail
+    assert found.detail.endswith("waive it: python_tests(…, isolation='none')")
     assert not ran.exists()
