@@ -98,10 +98,10 @@ if TYPE_CHECKING:
     from planner.plan import Plan, PlanError, Step
     from planner.running import run_plan
     from rlm.arbiters import Broken
-    from rlm.calibration import calibrate
     from rlm.auditing.audit import AuditOutcome, audit, audit_sync
     from rlm.auditing.findings import Finding
     from rlm.auditing.report import AuditReport
+    from rlm.calibration import calibrate
     from rlm.corpora import Corpus, open_corpus
     from rlm.corpus_tools import build_exact_tool, build_scan_tool, build_search_tool
     from rlm.counting import CountOutcome, count, count_sync
