@@ -132,17 +132,25 @@ def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
         fields["q"] = reply.requests
     if reply.reasoning is not None:
         fields["r"] = reply.reasoning
+    if reply.calls or reply.malformed is not None or reply.blocks is not None:
+        fields |= _round(reply)
+    if reply.token_logprobs is not None:
+        fields["l"] = [
+            [one.token, exact(one.logprob), [[token, exact(p)] for token, p in one.top]]
+            for one in reply.token_logprobs
+        ]
+    return fields
+
+
+def _round(reply: ModelReply) -> Fields:
+    """Return what of a turn goes back to the model, or keeps it from going back."""
+    fields: Fields = {}
     if reply.calls:
         fields["c"] = [[call.id, call.name, call.arguments] for call in reply.calls]
     if (bad := reply.malformed) is not None:
         fields["k"] = [bad.name, bad.raw, bad.reason]
     if (blocks := reply.blocks) is not None:
         fields["o"] = [blocks.provider, blocks.model, blocks.data]
-    if reply.token_logprobs is not None:
-        fields["l"] = [
-            [one.token, exact(one.logprob), [[token, exact(p)] for token, p in one.top]]
-            for one in reply.token_logprobs
-        ]
     return fields
 
 
