@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from executors.endpoint.buckets import Limits
     from executors.engine.stop import Stop
     from executors.errors import (
+        AllFailed,
         AuthError,
+        CircuitOpen,
         ConfigError,
         ConnectFault,
         ConnectTimeout,
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
         RunDirError,
         ServerFault,
         SourceError,
+        ToolBroken,
         TransportFault,
         UsageError,
         ValidationError,
@@ -89,6 +92,8 @@ if TYPE_CHECKING:
     from executors.loop.worker import ToolRequest
     from executors.messages import Message, ModelReply, ModelRequest, ToolCall
     from executors.models.base import Model, ModelInfo
+    from executors.models.breaker import Breaker
+    from executors.models.fallback import Fallback
     from executors.models.openai.model import OpenAIModel
     from executors.models.prices import Price, PriceTable
     from executors.secrets import Secret
@@ -132,15 +137,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agentic",
+    "AllFailed",
     "Allow",
     "Ask",
     "AuditOutcome",
     "AuditReport",
     "AuthError",
     "Blocker",
+    "Breaker",
     "Broke",
     "Broken",
     "Caps",
+    "CircuitOpen",
     "Completed",
     "Complexity",
     "ConfigError",
@@ -158,6 +166,7 @@ __all__ = [
     "Evaluator",
     "Event",
     "Failed",
+    "Fallback",
     "Finding",
     "Halt",
     "Halted",
@@ -219,6 +228,7 @@ __all__ = [
     "Tally",
     "TaskReceipt",
     "Tool",
+    "ToolBroken",
     "ToolCall",
     "ToolContext",
     "ToolRequest",
@@ -271,15 +281,18 @@ __rlm_distribution__ = _siblings.DISTRIBUTION
 # same list as imports under `if TYPE_CHECKING:`; a test holds the two and `__all__` together.
 _HOMES = {
     "Agentic": "rlm.evaluator",
+    "AllFailed": "executors.errors",
     "Allow": "executors.gate.decisions",
     "Ask": "executors.gate.decisions",
     "AuditOutcome": "rlm.auditing.audit",
     "AuditReport": "rlm.auditing.report",
     "AuthError": "executors.errors",
     "Blocker": "rlm.outcome",
+    "Breaker": "executors.models.breaker",
     "Broke": "rlm.honouring",
     "Broken": "rlm.arbiters",
     "Caps": "executors.gate.allowance",
+    "CircuitOpen": "executors.errors",
     "Completed": "rlm.outcome",
     "Complexity": "planner.complexity",
     "ConfigError": "executors.errors",
@@ -297,6 +310,7 @@ _HOMES = {
     "Evaluator": "rlm.evaluator",
     "Event": "executors.events",
     "Failed": "rlm.verdict",
+    "Fallback": "executors.models.fallback",
     "Finding": "rlm.auditing.findings",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
@@ -358,6 +372,7 @@ _HOMES = {
     "Tally": "corpus.results",
     "TaskReceipt": "rlm.nodes",
     "Tool": "executors.tools.base",
+    "ToolBroken": "executors.errors",
     "ToolCall": "executors.messages",
     "ToolContext": "executors.tools.base",
     "ToolRequest": "executors.loop.worker",
