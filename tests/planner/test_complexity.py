@@ -104,6 +104,16 @@ def test_an_edit_of_everything_is_not_trivial() -> None:
     assert assess("fix the typos across the entire codebase").level == "complex"
 
 
+def test_an_edit_with_more_to_it_is_not_trivial() -> None:
+    task = "fix the typo in the title of the page which our customers see before they pay"
+    assert assess(task).level == "medium"
+
+
+def test_a_question_about_work_is_less_than_the_work() -> None:
+    assert assess("which change broke it?").level == "simple"
+    assert assess("change it").level == "medium"
+
+
 @pytest.mark.case("R-137")
 def test_a_change_of_one_thing_is_medium() -> None:
     assert assess("convert module to typescript").level == "medium"

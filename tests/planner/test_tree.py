@@ -68,7 +68,8 @@ def test_models_spawn_a_bounded_number_of_nodes_in_the_life_of_a_tree() -> None:
 @pytest.mark.case("K9-10")
 def test_one_node_spawns_a_bounded_number_of_children_however_slowly() -> None:
     tree = TaskTree("whole", children=1)
-    tree.add(ROOT, "a", origin="spawned")
+    tree.add(ROOT, "of a plan", origin="planned", index=7)
+    assert isinstance(tree.add(ROOT, "a", origin="spawned", index=0), TaskNode)
     tree.update(CHILD, "done")
     full = tree.add(ROOT, "b", origin="spawned")
     assert full == TreeFull(bound="children", limit=1, at=ROOT)
