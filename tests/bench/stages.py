@@ -6,6 +6,10 @@ It has no bar and is no part of `make bench`: it shows where to look. Each stage
 does, over the same records, windows and replies; what none of them holds is the loop, the pulling
 and the glue between stages. No latency, 64 in flight, windows of 8, two passes, a scripted model in
 this process; ledger, gate, events and filing on, journal off.
+
+Below it the whole is built up to what a count does, one thing after another; the journal's thread
+counts too. A stage by itself has all that it needs at hand: between the others it takes half as long
+again, so that the sum of the stages is less than the whole. Only differences tell what a thing costs.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +46,8 @@ from executors.clock import SystemClock
 from executors.events import Emit, Event
 from executors.gate.allowance import Caps, CapsAllowance
 from executors.ids import NodeId, content_key
-from executors.journal.records import NoJournal
+from executors.journal.journal import RunJournal
+from executors.journal.records import Journal, NoJournal
 from executors.messages import ModelReply, ModelRequest
 from executors.models.fakes.scripted import ScriptedModel
 from rlm.events import EventLog
@@ -88,6 +94,8 @@ def main(records: int) -> None:
             whole = min(_seconds(lambda: asyncio.run(_whole(bench))) for _ in range(_ROUNDS))
             _line("what is left: loop, pulling, glue", (whole - spent) * each)
             _line(f"the whole scan, a window of {_ITEMS}", whole * each)
+            for built, what in _BUILT_UP.items():
+                _line(built, min(_cpu(bench, what) for _ in range(_ROUNDS)) * each)
 
 
 def _line(what: str, seconds: float) -> None:
@@ -137,18 +145,18 @@ def _request(user: str) -> ModelRequest:
     return ModelRequest(messages=messages(_SYSTEM, user), max_tokens=1_120, temperature=0.0)
 
 
-def _model() -> ScriptedModel:
-    return ScriptedModel(judge_script(lambda text: "fire" in text))
+def _model(latency: float = 0.0) -> ScriptedModel:
+    return ScriptedModel(judge_script(lambda text: "fire" in text), latency=latency)
 
 
-def _calls(emit: Emit) -> Calls:
+def _calls(emit: Emit, journal: Journal | None = None) -> Calls:
     allowance = CapsAllowance(Caps(calls=10**9, tokens=10**15), SystemClock())
-    return Calls(allowance=allowance, emit=emit, concurrency=_IN_FLIGHT)
+    return Calls(allowance=allowance, emit=emit, concurrency=_IN_FLIGHT, journal=journal)
 
 
-def _filing(spool: Spool, ledger: Ledger) -> Filing:
+def _filing(spool: Spool, ledger: Ledger, journal: Journal | None = None) -> Filing:
     key = content_key("bench")
-    return Filing(NoJournal(), spool, ledger, distinct(spool), criterion=key, judge=key)
+    return Filing(journal or NoJournal(), spool, ledger, distinct(spool), criterion=key, judge=key)
 
 
 # ---------------------------------------------------------------- the whole
@@ -159,11 +167,48 @@ async def _whole(bench: _Bench) -> None:
         await _scan(bench.spool, log)
 
 
-async def _scan(spool: Spool, emit: Emit) -> None:
-    judge = ChatJudge(_calls(emit), _model(), _CRITERION, node=_NODE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Build:
+    """What is on in a scan; each of these adds one thing to the one before."""
+
+    latency: float = 0.0
+    events: bool = False
+    journal: bool = False
+
+
+_BUILT_UP = {
+    "without events": _Build(),
+    "with 5 ms a call": _Build(latency=0.005),
+    "with events too": _Build(latency=0.005, events=True),
+    "with the journal too: all of a count": _Build(latency=0.005, events=True, journal=True),
+}
+
+
+def _cpu(bench: _Bench, what: _Build) -> float:
+    with tempfile.TemporaryDirectory(dir=bench.folder) as name:
+        return _seconds(lambda: asyncio.run(_built(bench.spool, Path(name), what)))
+
+
+async def _built(spool: Spool, run: Path, what: _Build) -> None:
+    with ExitStack() as stack:
+        emit: Emit = _ignore
+        if what.events:
+            emit = stack.enter_context(EventLog(run / "events.jsonl", ReceiptFold()))
+        if not what.journal:
+            await _scan(spool, emit, latency=what.latency)
+            return
+        journal = RunJournal.open(run)
+        await _scan(spool, emit, latency=what.latency, journal=journal)
+        await journal.aclose()
+
+
+async def _scan(
+    spool: Spool, emit: Emit, *, latency: float = 0.0, journal: Journal | None = None
+) -> None:
+    judge = ChatJudge(_calls(emit, journal), _model(latency), _CRITERION, node=_NODE)
     ledger = Ledger(len(spool), passes=_PASSES)
     plan = Scan(cut=_CUT, agenda=_agenda(spool), cap=_IN_FLIGHT)
-    filing = _filing(spool, ledger)
+    filing = _filing(spool, ledger, journal)
     await scan(
         spool, judge, ledger, plan, node=_NODE, emit=emit, clock=SystemClock(), filing=filing
     )
