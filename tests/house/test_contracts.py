@@ -16,7 +16,22 @@ PURE = {
             "windows",
         )
     ),
-    *(f"planner.{name}" for name in ("complexity", "plan", "routes", "shapes", "tree")),
+    *(
+        f"planner.{name}"
+        for name in (
+            *(
+                "complexity",
+                "families",
+                "lookups",
+                "marks",
+                "plan",
+                "plan_text",
+                "results",
+                "routes",
+            ),
+            *("rules", "shapes", "tree", "tree_dot", "vocabulary"),
+        )
+    ),
     *(f"rlm.{name}" for name in ("lineage", "outcome", "receipts", "verdict", "verification")),
     "corpus.estimate",
 }
