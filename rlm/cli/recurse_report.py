@@ -27,7 +27,7 @@ from rlm.verdict import Verdict, status_of
 __all__ = ["RecurseReport"]
 
 # What a later session may not go past; each session has its own seconds.
-_BOUND: Final = re.compile(r"\((--max-(?:calls|tokens|usd))\)")
+_BOUND: Final = re.compile(r"\bthe (calls|tokens|usd) bound of run\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +129,6 @@ def _with_resume(outcome: Incomplete[object]) -> tuple[str, ...]:
     if outcome.blocker not in RESUMABLE:
         return outcome.missing
     # Past a bound the run goes on only with a higher one.
-    bound = next(filter(None, map(_BOUND.search, outcome.missing)), None)
-    higher = f" {bound[1]} MORE" if bound else ""
+    bound = _BOUND.search(outcome.detail or "")
+    higher = f" --max-{bound[1]} MORE" if bound else ""
     return (*outcome.missing, f"{resume_hint(outcome.receipts)}{higher}")

@@ -11,6 +11,7 @@ from corpus.spool import Spool
 from executors.errors import ConfigError, UsageError, ValidationError
 from rlm.refinement import RefineLeaf
 from rlm.sensors.base import Sensor, SensorContext
+from rlm.sensors.cited import citations
 from rlm.sensors.schema import json_schema
 
 __all__ = ["CorpusSensor", "bind_sensor", "leaf_sensor"]
@@ -64,8 +65,10 @@ def leaf_sensor(spec: str) -> RefineLeaf:
     kind, _, rest = spec.partition(":")
     if kind == "json-schema" and rest:
         return RefineLeaf(sensor=_schema(Path(rest)))
+    if spec == "citations":
+        return RefineLeaf(sensor=CorpusSensor(citations))
     raise ValidationError(
-        f"--sensor={spec!r} names no sensor", hint="as in --sensor json-schema:FILE"
+        f"--sensor={spec!r} names no sensor", hint="choose json-schema:FILE or citations"
     )
 
 

@@ -1,0 +1,349 @@
+"""`rlm recurse` whole: from a task to its result, its tree and its exit code; shown and gone on with."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from executors.messages import ModelReply, ModelRequest
+from executors.models.fakes.acts import Act
+from executors.models.fakes.received import Received
+from executors.models.fakes.server import FakeServer
+from rlm.cli import main
+from rlm.fake_judge import judge_script
+from rlm.fake_tree import Part, answering, grading, planning, role_of, spawning, tree_server
+from rlm.outputs import read_csv
+
+TICKETS = "id,text\nt1,please refund me\nt2,it crashes\nt3,refund missing\nt4,\n"
+TASK = "Design and implement the whole system."
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(TICKETS, encoding="utf-8")
+
+
+def judging(request: ModelRequest) -> ModelReply | str | Exception | None:
+    return (
+        judge_script(lambda text: "refund" in text)(request)
+        if role_of(request) == "judge"
+        else None
+    )
+
+
+def server(*parts: Part) -> FakeServer:
+    return FakeServer(tree_server(*parts, judging))
+
+
+@pytest.fixture
+def tree() -> Iterator[FakeServer]:
+    with server(spawning(2, depth=1), planning(3), grading("satisfied")) as found:
+        yield found
+
+
+def spec(of: FakeServer) -> list[str]:
+    return ["--model", f"openai+{of.base_url}:m", "--price", "1,2"]
+
+
+def stable(text: str) -> str:
+    """Take times, sizes of prompts, random bytes and what is told while it goes on out."""
+    text = re.sub(r"\d+ of \d+ nodes? ended.*\n", "", text)
+    text = re.sub(r"\d[\d.]* s\b", "T s", text)
+    text = re.sub(r"[\d,]+ tokens, [\d.]+ USD", "N tokens, M USD", text)
+    return re.sub(r"\b[0-9a-f]{64}\b", "ROOT", text)
+
+
+def test_the_result_goes_to_standard_output_and_the_rest_beside_it(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recurse", TASK, *spec(tree), "--run", "run"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "root: answer of 0; answer of 1\n"
+    assert stable(err) == snapshot("""\
+bounds: 100,000 calls, N tokens, M USD, 24 h
+run: run; should it be cut off: rlm resume run
+began: [part 0] Design and implement this part of the whole.
+began: [part 1] Design and implement this part of the whole.
+ended: [part 0] Design and implement this part of the whole.: done, 1 call, N tokens, M USD, T s
+ended: [part 1] Design and implement this part of the whole.: done, 1 call, N tokens, M USD, T s
+ended: Design and implement the whole system.: done, 2 calls, N tokens, M USD, T s
+  completed, nothing had to be verified
+  cost: 4 calls, N tokens, M USD
+  receipt: run/receipt.json
+
+Design and implement the whole system.  done  2 calls, N tokens, M USD, T s
+├─ [part 0] Design and implement this part of the whole.  done  1 call, N tokens, M USD, T s
+└─ [part 1] Design and implement this part of the whole.  done  1 call, N tokens, M USD, T s
+""")
+
+
+def test_json_is_one_object_with_verdict_spend_and_place(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = [*spec(tree), "--run", "run", "--contract", "two parts", "--json", "--out", "out.md"]
+    assert main(["recurse", TASK, *args]) == 0
+    out, _ = capsys.readouterr()
+    value = json.loads(out)
+    assert out.count("\n") == 1
+    assert value["outcome"] == "completed"
+    assert value["verdict"]["status"] == "satisfied"
+    assert value["result"] == "root: answer of 0; answer of 1"
+    assert value["spend"]["calls"] == tree.requests == 5
+    assert value["out"]["path"] == "out.md"
+    assert Path("out.md").read_text(encoding="utf-8") == f"{value['result']}\n"
+    assert json.loads(Path("run/receipt.json").read_text(encoding="utf-8"))["run"] == value["run"]
+
+
+@pytest.mark.case("D14")
+@pytest.mark.parametrize(
+    ("verdict", "code", "said"),
+    [
+        ("satisfied", 0, "completed, satisfied"),
+        ("needs_revision", 3, "completed, not satisfied: it needs revision: the script says"),
+        ("failed", 3, "completed, not satisfied: it failed: the script says"),
+        ("no verdict at all", 4, "incomplete: verifier-unavailable at root"),
+    ],
+)
+def test_the_exit_code_says_what_the_grader_said(
+    verdict: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server(answering(lambda _: "done"), grading(verdict)) as one:
+        assert main(["recurse", "say it", *spec(one), "--contract", "it is said"]) == code
+    out, err = capsys.readouterr()
+    assert out == "done\n"
+    assert said in err
+
+
+@pytest.mark.case("D14")
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["recurse"], "Missing argument"),
+        (["recurse", " "], "the task is empty"),
+        (["recurse", TASK, "--mode", "sideways"], "--mode='sideways'"),
+        (["recurse", TASK, "--retrieval", "scan"], "there is no corpus"),
+        (["recurse", TASK, "--id", "id"], "--id has no effect: there is no corpus"),
+        (["recurse", TASK, "--mode", "partition"], "partitions a corpus, and there is none"),
+        (["recurse", TASK, "--count", "0"], "count=0"),
+        (["recurse", TASK, "--sensor", "luck"], "--sensor='luck' names no sensor"),
+        (["recurse", TASK, "--sensor", "json-schema:none.json"], "'none.json' cannot be read"),
+        (["recurse", TASK, "--model", "nobody:x"], "nobody"),
+        (["recurse", TASK, "--contract", ""], "--contract is empty"),
+        (["recurse", TASK, "--corpus", "none.csv"], "none.csv"),
+        (["recurse", TASK, "--out", "no/where.txt"], "no folder"),
+        (["recurse", TASK, "--corpus", "t.csv", "--out", "t.csv"], "is the source itself"),
+        (["plan", TASK, "--run", "run"], "--run has no effect"),
+        (["show", "."], "no receipt"),
+    ],
+)
+def test_wrong_use_is_said_in_three_lines_before_anything_is_spent(
+    args: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert 1 <= err.count("\n") <= 3
+    assert not Path("run").exists()
+
+
+def test_a_count_by_terms_needs_no_model_that_judges(
+    capsys: pytest.CaptureFixture[str], tree: FakeServer
+) -> None:
+    asked = ["recurse", "How many tickets mention 'refund'?", "--corpus", "t.csv", "--run", "run"]
+    assert main([*asked, *spec(tree), "--mode", "partition", "--out", "rows.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("2 of 4 records match: How many tickets")
+    assert "t.csv: 4 records, 1 without text" in err
+    assert [row["state"] for row in read_csv("rows.csv")] == [
+        "matched", "not_matched", "matched", "empty",
+    ]  # fmt: skip
+    assert main(["show", "run", "--state", "matched"]) == 0
+    assert "t3" in capsys.readouterr().out
+    assert main(["show", "run", "--check"]) == 0
+
+
+def test_a_run_is_shown_later_as_it_ended(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    _, told = capsys.readouterr()
+    assert main(["show", "run"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("root: answer of 0; answer of 1\n\n  completed, nothing had to be")
+    assert out[out.index("  completed") : out.index("\n\n  content root")] in told
+    assert main(["show", "run", "--check"]) == 0
+    assert "consistent, not authenticated" in capsys.readouterr().out
+    assert main(["show", "run", "--out", "o.txt"]) == 0
+    assert Path("o.txt").read_text(encoding="utf-8") == "root: answer of 0; answer of 1\n"
+
+
+def test_a_result_that_was_changed_in_its_file_is_found_out(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    result = Path("run/result.json")
+    changed = result.read_text(encoding="utf-8").replace("answer of 0", "answer of 9")
+    result.write_text(changed, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["show", "run", "--check"]) == 3
+    assert "another content root" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "args", [["show", "run", "--state", "matched"], ["runs", "forget", "run", "t1"]]
+)
+def test_what_has_no_meaning_for_a_recursion_is_refused_with_its_reason(
+    args: list[str], tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    capsys.readouterr()
+    assert main(args) == 2
+    err = capsys.readouterr().err
+    assert "the result of this run is no count" in err or "is a recursion" in err
+
+
+def test_runs_are_listed_with_their_kind(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree)])
+    capsys.readouterr()
+    assert main(["runs", "list"]) == 0
+    assert "  completed  recurse, " in capsys.readouterr().out
+    assert main(["runs", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["kind"] == "recurse"
+
+
+# ---------------------------------------------------------------- going on
+
+
+def test_a_recursion_that_a_bound_ended_goes_on_and_pays_nothing_twice(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recurse", TASK, *spec(tree), "--run", "run", "--max-calls", "2"]) == 4
+    out, err = capsys.readouterr()
+    assert "incomplete: halted at root" in err
+    assert "go on with: rlm resume run --max-calls MORE" in err
+    paid = tree.requests
+    assert main(["resume", "run", "--max-calls", "20"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "root: answer of 0; answer of 1\n"
+    assert (paid, tree.requests) == (2, 4)
+    assert "sessions: 2; cost and calls are of all" in err
+
+
+def test_the_same_command_with_its_run_goes_on_as_the_run_was(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run", "--persona", "You are terse."])
+    paid = tree.requests
+    assert main(["recurse", TASK, "--run", "run"]) == 0
+    assert tree.requests == paid
+    assert "calls: 4 answered from the journal" in capsys.readouterr().err
+    options = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))["options"]
+    assert options["persona"] == "You are terse."
+    assert options["prices"]["each"]["input"] == "1"
+
+
+def test_another_task_is_not_the_run_that_is_there(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    capsys.readouterr()
+    assert main(["recurse", "Another one.", *spec(tree), "--run", "run"]) == 2
+    assert "name another directory with --run" in capsys.readouterr().err
+
+
+def test_a_count_and_a_recursion_do_not_go_on_with_each_other(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    capsys.readouterr()
+    assert main(["count", "t.csv", TASK, "--terms", "a", "--run", "run"]) == 2
+    assert "is a recurse, and this is a count" in capsys.readouterr().err
+    for option in (["--engine", "dask"], ["--dry-run"]):
+        assert main(["resume", "run", *option]) == 2
+        assert "has no effect: the run" in capsys.readouterr().err
+
+
+def test_a_run_with_a_sensor_is_gone_on_with_by_naming_the_sensor_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("s.json").write_text('{"type": "array"}', encoding="utf-8")
+    with server(answering(lambda _: "[1]")) as one:
+        sensor = ["--sensor", "json-schema:s.json"]
+        assert main(["recurse", "list it", *spec(one), *sensor, "--run", "run"]) == 0
+        assert main(["resume", "run"]) == 2
+        err = capsys.readouterr().err
+        assert "refine_leaf" in err
+        assert "rlm recurse TASK --run run --sensor" in err
+        assert main(["recurse", "list it", *sensor, "--run", "run"]) == 0
+        assert one.requests == 1
+
+
+def test_a_sensor_that_does_not_hold_leaves_the_best_and_says_how_often_it_was_tried(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with server(answering(lambda _: '[{"record": "t1", "quote": "never", "finding": "x"}]')) as one:
+        args = ["--corpus", "t.csv", "--retrieval", "read", "--sensor", "citations"]
+        code = main(["recurse", "What is amiss?", *spec(one), *args, "--run", "run"])
+    out, err = capsys.readouterr()
+    assert code in (3, 4)
+    assert '"quote": "never"' in out
+    assert "the sensor does not hold after 3 tries" in err
+
+
+def test_a_run_that_was_made_elsewhere_asks_for_its_model_and_for_what_workers_trust(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run", "--persona", "You are terse."])
+    shutil.copytree("run", "other")
+    manifest = Path("other/manifest.json")
+    text = re.sub(r'"mark": "\w+"', '"mark": "00"', manifest.read_text(encoding="utf-8"))
+    manifest.write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["resume", "other"]) == 2
+    assert "neither its models nor the name of a key" in capsys.readouterr().err
+    assert main(["resume", "other", *spec(tree)]) == 2
+    assert "has a persona of its own" in capsys.readouterr().err
+    asked = ["recurse", TASK, "--run", "other", "--persona", "You are terse."]
+    paid = tree.requests
+    assert main([*asked, *spec(tree)]) == 0
+    assert tree.requests == paid
+
+
+# ---------------------------------------------------------------- text from outside
+
+
+def test_what_a_model_writes_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    def nasty(request: ModelRequest) -> str:
+        return "one \x1b[2J two\n\u202ethree\r\nfour"
+
+    with server(answering(nasty)) as one:
+        assert main(["recurse", "say \x1b[31mit", *spec(one), "--run", "run"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "one \\x1b[2J two\n\\u202ethree\nfour\n"
+    assert "\x1b" not in err
+    main(["show", "run"])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_options_are_checked_before_the_corpus_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unread(_: Received) -> Act:
+        raise AssertionError
+
+    with FakeServer(unread) as one:
+        args = ["--corpus", "t.csv", "--count", "0", "--run", "run"]
+        assert main(["recurse", TASK, *spec(one), *args]) == 2
+        assert one.requests == 0
