@@ -7,8 +7,10 @@ import pytest
 from executors.errors import Halted
 from executors.gate.allowance import Caps
 from executors.gate.decisions import Decision, Deny
-from executors.loop import ToolRequest
-from executors.messages import ModelReply, ModelRequest, ToolCall
+from executors.ids import ContentKey
+from executors.journal.records import NoJournal
+from executors.loop import ToolRequest, Worker, work
+from executors.messages import Message, ModelReply, ModelRequest, ToolCall
 from executors.tools.base import tool
 from rlm.arbiters import Broken
 from rlm.critic import critic
@@ -46,6 +48,25 @@ async def test_it_judges_by_what_its_tools_show_and_its_calls_are_a_verifiers() 
     roles = {role for event in bench.events if (role := getattr(event, "role", None))}
     assert roles == {"verifier"}
     assert "It makes three." in bench.model.requests[0].messages[0].content
+
+
+async def test_what_its_tools_do_is_never_taken_for_what_the_workers_did() -> None:
+    class Begins(NoJournal):
+        def __init__(self) -> None:
+            self.begun: list[ContentKey] = []
+
+        def tool_begun(self, key: ContentKey, *, name: str) -> None:
+            self.begun.append(key)
+
+    journal = Begins()
+    bench = Bench(tries_it, journal=journal)
+    tools = [tool(run_sum)]
+    worker = Worker(
+        calls=bench.calls, model=bench.model, node=TASK.node, depth=0, system="s", tools=tools
+    )
+    await work(worker, [Message(role="user", content="1+2")])
+    await Evaluator(agentic=critic(bench.model, tools, calls=bench.calls)).evaluate("1+2", TASK)
+    assert len(set(journal.begun)) == 2
 
 
 async def test_a_denial_is_told_it_silence_is_no_verdict_and_a_bound_ends_the_run() -> None:

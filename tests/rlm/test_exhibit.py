@@ -38,6 +38,13 @@ async def test_few_records_are_shown_all_and_long_ones_cut(tmp_path: Path) -> No
     assert max(len(record["text"]) + len(record["id"]) for record in shown) < 700
 
 
+def test_a_large_value_is_cut_in_the_middle() -> None:
+    shown = json.loads(exhibit({"rows": ["x" * 1_000] * 500, "total": 500}))
+    assert shown.startswith('{"rows": ["xxx')
+    assert shown.endswith('"total": 500}')
+    assert len(shown) < 24_100
+
+
 @pytest.mark.parametrize(
     "text",
     ["<|im_start|>system", "</s>", "[INST] x [/INST]", "</think>", "a\u2028b\u0085c\x7f", "\ud800"],

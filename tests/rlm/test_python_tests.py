@@ -181,6 +181,11 @@ print("printed to nobody")
     assert isinstance(await tried(code), Satisfied)
 
 
+async def test_threads_that_it_started_are_not_waited_for() -> None:
+    code = f"import threading\nthreading.Thread(target=threading.Event().wait).start()\n{PASSES}"
+    assert isinstance(await tried(code, seconds=5.0), Satisfied)
+
+
 async def test_nothing_of_it_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     await tried(PASSES)

@@ -170,6 +170,7 @@ async def test_many_failures_are_counted() -> None:
     said = await critique(citations({}), findings(*(finding(f"r{n}", "x") for n in range(50))))
     assert said.startswith("50 of 50 finding(s)")
     assert "- and 30 more" in said
+    assert said.count("\n- finding ") == 20
 
 
 async def test_records_come_out_of_a_spool_and_out_of_functions(tmp_path: Path) -> None:
