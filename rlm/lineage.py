@@ -58,7 +58,6 @@ def _fields(node: NodeReceipt) -> dict[str, object]:
 def _state(node: NodeReceipt) -> LineageState:
     if node.finished is None:
         return "open"
-    if node.error is not None:
-        return "failed"
-    broke = node.task is not None and (node.task.blocker or node.task.blocker_from)
-    return "incomplete" if broke else "done"
+    if node.task is not None and (node.task.blocker or node.task.blocker_from):
+        return "incomplete"
+    return "done" if node.error is None else "failed"

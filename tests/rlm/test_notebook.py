@@ -2,61 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from executors.models.fakes.acts import Act, Completion, Received
 from executors.models.fakes.server import FakeServer
-
-pytest.importorskip("ipykernel", reason="is the kernel of these tests")
-client = pytest.importorskip("jupyter_client", reason="speaks to the kernel of these tests")
-# The client keeps a loop for the life of the process: no test is to be blamed for its sockets.
-pytest.importorskip("jupyter_core.utils").ensure_event_loop()
-
-
-class Kernel:
-    """A kernel that runs cells."""
-
-    def __init__(self, folder: Path) -> None:
-        self._manager = client.KernelManager(kernel_name="python3", transport="ipc")
-        self._manager.ip = str(folder / "k")
-        self._manager.start_kernel(cwd=str(folder))
-        self._client = self._manager.blocking_client()
-        self._client.start_channels()
-        self._client.wait_for_ready(timeout=60)
-
-    def begin(self, cell: str) -> str:
-        return str(self._client.execute(cell))
-
-    def end(self, cell: str) -> str:
-        """Wait for the end of a cell; what it printed, or the name of its error."""
-        printed = ""
-        while True:
-            message = self._client.get_iopub_msg(timeout=60)
-            if message["parent_header"].get("msg_id") != cell:
-                continue
-            match message["msg_type"], message["content"]:
-                case "stream", {"name": "stdout", "text": str(text)}:
-                    printed += text
-                case "error", {"ename": str(name)}:
-                    printed += name
-                case "status", {"execution_state": "idle"}:
-                    return printed
-                case _:
-                    pass
-
-    def run(self, cell: str) -> str:
-        return self.end(self.begin(cell))
-
-    def interrupt(self) -> None:
-        self._manager.interrupt_kernel()
-
-    def close(self) -> None:
-        self._client.stop_channels()
-        self._manager.shutdown_kernel(now=True)
-        self._manager.cleanup_resources()
-        self._client.context.destroy(linger=0)
+from tests.rlm.kernels import Kernel, private_home
 
 
 @pytest.fixture
@@ -64,8 +15,7 @@ def kernel(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Kernel]:
     folder = tmp_path_factory.mktemp("k")  # short: the path of a socket has little room
-    for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
-        monkeypatch.setenv(name, str(folder))
+    private_home(folder, monkeypatch)
     kernel = Kernel(folder)
     yield kernel
     kernel.close()
