@@ -98,6 +98,8 @@ class CallFinished(Event):
     """Either "paid", "shared" (an identical call in flight) or "journal"."""
     temperature: float | None = None
     """The effective one; None when none was sent, so that the server's own held."""
+    answered_by: str | None = None
+    """The model that answered in place of the one that was asked; None where it did so itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from executors.usage import Usage
     from planner.complexity import Complexity, assess
     from planner.plan import Plan, PlanError, Step
+    from planner.plan_cache import PlanCache
+    from planner.results import StepDone, StepFailed, StepRetry, StepSkipped
     from planner.running import run_plan
     from rlm.arbiters import Broken
     from rlm.auditing.audit import AuditOutcome, audit, audit_sync
@@ -197,6 +199,7 @@ __all__ = [
     "OutOfQuota",
     "OutputError",
     "Plan",
+    "PlanCache",
     "PlanError",
     "Price",
     "PriceTable",
@@ -223,6 +226,10 @@ __all__ = [
     "ServerFault",
     "SourceError",
     "Step",
+    "StepDone",
+    "StepFailed",
+    "StepRetry",
+    "StepSkipped",
     "Stop",
     "SynthesisInput",
     "Tally",
@@ -341,6 +348,7 @@ _HOMES = {
     "OutOfQuota": "executors.errors",
     "OutputError": "executors.errors",
     "Plan": "planner.plan",
+    "PlanCache": "planner.plan_cache",
     "PlanError": "planner.plan",
     "Price": "executors.models.prices",
     "PriceTable": "executors.models.prices",
@@ -367,6 +375,10 @@ _HOMES = {
     "ServerFault": "executors.errors",
     "SourceError": "executors.errors",
     "Step": "planner.plan",
+    "StepDone": "planner.results",
+    "StepFailed": "planner.results",
+    "StepRetry": "planner.results",
+    "StepSkipped": "planner.results",
     "Stop": "executors.engine.stop",
     "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",

@@ -232,6 +232,8 @@ class ReceiptFold:
         match event:
             case CallFinished():
                 self._models.add(event.model)
+                if event.answered_by is not None:
+                    self._models.add(event.answered_by)
                 self._temperatures.add(event.temperature)
                 self._totals_of(event, event.role).finished(event)
                 self._sessions.call(event)

@@ -97,6 +97,7 @@ class CallLog:
                 seconds=seconds,
                 source=answer.source,
                 temperature=answer.reply.temperature,
+                answered_by=answer.reply.answered_by,
             )
         )
 

@@ -84,6 +84,7 @@ async def _plan(forest: Forest, spec: Spec, count: int) -> Plan:
     planner = ModelPlanner(
         calls=forest.calls,
         model=forest.models.planner,
+        cache=forest.wiring.plan_cache,
         most=max(MOST_STEPS, count),
         max_tokens=max(_PLAN_TOKENS, count * _STEP_TOKENS),
     )

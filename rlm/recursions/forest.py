@@ -13,7 +13,7 @@ import anyio
 from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
-from executors.errors import Halted
+from executors.errors import Halted, ValidationError
 from executors.gate.decisions import Allow, Deny, Halt
 from executors.ids import ContentKey, NodeId, content_key
 from executors.journal.records import Journal
@@ -21,7 +21,7 @@ from executors.loop.permits import decide
 from executors.loop.worker import ToolRequest
 from executors.models.base import Model
 from executors.replies import JsonValue
-from planner.tree import TaskTree
+from planner.tree import TaskTree, TreeFull
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.reading import room_for_answer
 from rlm.recursions.results import Blocked, Short
@@ -162,7 +162,11 @@ class Forest:
     def grow(self, child: Spec, *, origin: Literal["spawned", "planned"]) -> None:
         """Put a child into the tree."""
         parent = NodeId(child.node.rpartition(".")[0])
-        self.tree.add(parent, child.task, origin=origin, index=child.index)
+        added = self.tree.add(parent, child.task, origin=origin, index=child.index)
+        if isinstance(added, TreeFull):
+            raise ValidationError(
+                str(added), hint="ask for fewer parts: a larger worker_budget (--worker-budget)"
+            )
 
 
 class Slot:

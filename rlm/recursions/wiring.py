@@ -19,6 +19,7 @@ from executors.loop.worker import AskPerson, Policy
 from executors.models.base import Model
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
+from planner.plan_cache import PlanCache
 from rlm.option_records import is_recordable, record_of, value_of
 
 __all__ = ["ROLES", "Wiring"]
@@ -45,6 +46,7 @@ class Wiring:
         stop: ask it to end, from any thread, so that what is in flight is answered first.
         caps: bounds of the run; finite by default.
         concurrency: nodes at work, and calls in flight, in the whole tree.
+        plan_cache: plans of earlier runs, which cost nothing while they are fresh.
 
     Raises:
         ValidationError: a value of the wrong kind.
@@ -67,6 +69,7 @@ class Wiring:
     limits: Limits | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     concurrency: int = 16
+    plan_cache: PlanCache | None = None
     clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:

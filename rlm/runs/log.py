@@ -242,6 +242,7 @@ def _recovered(
         seconds=0.0,
         source="paid",
         temperature=reply.temperature,
+        answered_by=reply.answered_by,
     )
 
 
