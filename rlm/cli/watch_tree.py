@@ -17,7 +17,7 @@ from rlm.render.lines import Line, Piece, is_fancy, line
 from rlm.render.progress import duration, say
 from rlm.render.safe import plain
 from rlm.render.text import times
-from rlm.render.tree_lines import totals_of, tree_lines
+from rlm.render.tree_lines import standing_of, totals_of, tree_lines
 from rlm.render.tree_state import Branch, TreeState
 
 if TYPE_CHECKING:
@@ -212,8 +212,7 @@ def _described(branch: Branch, what: str) -> str:
     name = plain(branch.name, 80)
     if what == "began":
         return name
-    facts = [branch.state if branch.blocker is None else f"{branch.state}: {branch.blocker}"]
-    facts += [branch.verdict.replace("_", " ")] if branch.verdict else []
+    facts = [standing_of(branch)]
     if said := totals_of(branch):
         facts.append(said)
     if (seconds := branch.seconds(None)) is not None:

@@ -14,7 +14,7 @@ from rlm.render.progress import duration
 from rlm.render.safe import plain
 from rlm.render.tree_state import Branch, TreeState
 
-__all__ = ["totals_of", "tree_lines"]
+__all__ = ["standing_of", "totals_of", "tree_lines"]
 
 _CHILDREN: Final = (1_000, 200, 50, 20, 12, 8, 5, 3, 2, 1, 0)
 """How many children of a node are shown, tried in turn until all fits."""
@@ -28,8 +28,8 @@ _STYLES: Final[dict[str, Style]] = {
 }
 _VERDICTS: Final = {
     "satisfied": "satisfied",
-    "needs_revision": "needs revision",
-    "failed": "failed",
+    "needs_revision": "not satisfied (needs revision)",
+    "failed": "not satisfied (failed)",
 }
 
 
@@ -143,12 +143,12 @@ def _row(branch: Branch, lead: str, now: datetime | None) -> Line:
         Piece(lead, "dim"),
         Piece(name, "strong"),
         "  ",
-        Piece(_standing(branch), _style(branch)),
+        Piece(standing_of(branch), _style(branch)),
         Piece(f"  {tail}", "dim"),
     )
 
 
-def _standing(branch: Branch) -> str:
+def standing_of(branch: Branch) -> str:
     """Return the state of a node, with its verdict or with what broke and where."""
     if branch.blocker is not None:
         at = branch.blocked_at
