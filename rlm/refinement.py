@@ -24,6 +24,7 @@ __all__ = [
     "Attempt",
     "AttemptLeaf",
     "LeafRefinement",
+    "Memory",
     "RefineLeaf",
     "Refined",
     "Refinement",
@@ -226,21 +227,44 @@ class Unrefined(Generic[F]):
     usage: Usage
 
 
+class Memory(Protocol):
+    """Keeps what a sensor said, so that a run that goes on does not ask it again."""
+
+    def recall(self, text: str, attempt: int) -> Verdict | None:
+        """Return what it said of an attempt; None where it has not been asked."""
+        ...
+
+    async def keep(self, text: str, attempt: int, verdict: Verdict) -> None:
+        """Return once it is kept."""
+        ...
+
+
 async def refine_leaf(
-    how: RefineLeaf, attempt: AttemptLeaf[F], context: SensorContext
+    how: RefineLeaf,
+    attempt: AttemptLeaf[F],
+    context: SensorContext,
+    *,
+    memory: Memory | None = None,
 ) -> Refined | Unrefined[F]:
     """Try a leaf's task until its sensor is satisfied or gives up, or the tries are used up.
 
     A sensor that is broken ends it at once: another attempt would have nothing to go by. Halts are
     values here, so that what was made so far is kept.
     """
-    return await _Leaf(how, attempt, context).run()
+    return await _Leaf(how, attempt, context, memory).run()
 
 
 class _Leaf(Generic[F]):
     """The tries of one leaf."""
 
-    def __init__(self, how: RefineLeaf, attempt: AttemptLeaf[F], context: SensorContext) -> None:
+    def __init__(
+        self,
+        how: RefineLeaf,
+        attempt: AttemptLeaf[F],
+        context: SensorContext,
+        memory: Memory | None,
+    ) -> None:
+        self._memory = memory
         self._how = how
         self._attempt = attempt
         self._context = context
@@ -285,19 +309,29 @@ class _Leaf(Generic[F]):
         self._best = made.text if made.text.strip() else self._best
         if made.fault is not None:
             return made.fault
-        verdict: Verdict | Broken = await run_arbiter(
-            self._how.sensor,
-            made.text,
-            replace(self._context, attempt=index),
-            read=read_verdict,
-            kind="broken-sensor",
-            deadline=self._how.deadline,
-        )
+        verdict = await self._sensed(made.text, index)
         if isinstance(verdict, Broken):
             return verdict
         self._verdict = verdict
         self._judged.append((made.text, verdict.critique))
         return None
+
+    async def _sensed(self, text: str, index: int) -> Verdict | Broken:
+        """Return what the sensor says of a text, or has said before the run was cut off."""
+        memory = self._memory
+        if memory is not None and (said := memory.recall(text, index)) is not None:
+            return said
+        verdict: Verdict | Broken = await run_arbiter(
+            self._how.sensor,
+            text,
+            replace(self._context, attempt=index),
+            read=read_verdict,
+            kind="broken-sensor",
+            deadline=self._how.deadline,
+        )
+        if memory is not None and not isinstance(verdict, Broken):
+            await memory.keep(text, index, verdict)
+        return verdict
 
     async def _try(self, index: int) -> Attempt[F]:
         temperatures = self._how.temperatures

@@ -58,6 +58,8 @@ class Forest:
     stop: Stop
     spool: Spool | None = None
     searching: Searching | None = None
+    goes_on: bool = False
+    """An earlier session of the run was cut off before it came to its end."""
     halted: Halted | None = None
     """What stopped the tree; the first one counts."""
     notes: list[str] = field(default_factory=list[str])

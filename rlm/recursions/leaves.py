@@ -11,6 +11,7 @@ from rlm.arbiters import Broken
 from rlm.events import LeafTried
 from rlm.prompts import critique_note, rejected_note
 from rlm.recursions.forest import Forest
+from rlm.recursions.remembering import SensorMemory
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.spec import Spec
 from rlm.recursions.worker import blocked_of, run_worker
@@ -73,7 +74,8 @@ async def _refined(
         contract=spec.options.contract,
         node=spec.node,
     )
-    found = await refine_leaf(how, attempt, context)
+    memory = SensorMemory(forest, spec)
+    found = await refine_leaf(how, attempt, context, memory=memory)
     _told(forest, spec, found.receipt)
     if isinstance(found, Refined):
         return Answered(value=found.text, verdict=found.verdict, checked=True)

@@ -33,12 +33,14 @@ from rlm.recursions.wiring import Wiring
 from rlm.runs.home import how_to_go_on
 from rlm.runs.keeping import KEEP_DAYS
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
+from rlm.runs.manifest import Manifest
 from rlm.runs.session import Session, Wanted
 
 __all__ = ["RecurseRun"]
 
 # Seconds that the disk gets to take it all when a run ends.
 _CLOSING: Final = 30
+_CUT_OFF: Final = frozenset({"cancelled", "disk", "halted", "interrupted", "out-of-quota"})
 
 
 class RecurseRun:
@@ -161,6 +163,7 @@ class RecurseRun:
             ),
             stop=Stop(clock=self._clock),
             spool=await self._read(),
+            goes_on=_was_cut_off(self._session.before),
         )
         bind_sensor(self._options.refine_leaf, forest.spool)
         forest.notes.extend(self._cast.notes)
@@ -255,3 +258,11 @@ def _cut_off(forest: Forest, spec: Spec) -> Short:
         blocker=blocker_of(halted), detail=halted.what, node=spec.node, task=spec.task
     )
     return Short(best=None, blocked=blocked, missing=(spec.title,))
+
+
+def _was_cut_off(before: Manifest) -> bool:
+    """Whether the last session of a run did not come to an end of its own."""
+    if not before.sessions:
+        return False
+    last = before.sessions[-1]
+    return last.ended is None or last.blocker in _CUT_OFF

@@ -406,7 +406,7 @@ async def test_a_plain_task_is_not_checked() -> None:
     assert not asked(model, "verifier")
 
 
-@pytest.mark.case("R-009 / D14")
+@pytest.mark.case("R-009 / D14", "K11-11 / D14")
 async def test_a_verdict_that_fails_stands_beside_the_result() -> None:
     model = cast("poor", verifier=lambda _: grade("failed", "it is poor"))
     outcome = await rlm.recurse(SIMPLE, model, contract="it is rich")

@@ -1,6 +1,7 @@
 """Leaves with a sensor of the caller's: tried again until it holds, and honest when it does not."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from typing import cast as cast_as
 
@@ -238,3 +239,26 @@ async def test_children_with_a_broken_sensor_are_all_missing_and_it_is_named_onc
     assert found.missing[1:] == ("list slice 0", "list slice 1")
     assert leaf(found, "root").blocker is None
     assert leaf(found, "root").blocker_from == "broken-sensor"
+
+
+@pytest.mark.case("S07")
+async def test_a_run_that_was_cut_off_does_not_ask_its_sensor_again(tmp_path: Path) -> None:
+    asked_of: list[str] = []
+
+    def sensor(text: str, context: rlm.SensorContext) -> object:
+        asked_of.append(text)
+        return {"pass": text == "try 2", "critique": f"not {text}"}
+
+    script = counting()
+    caps = rlm.Caps(calls=2)
+    wiring = rlm.Wiring(model=cast(script), caps=caps)
+    run = tmp_path / "run"
+    blocked(await rlm.recurse(SIMPLE, wiring, refine_leaf=refine(sensor), run=run), "halted")
+    assert asked_of == ["try 0", "try 1"]
+    outcome = await rlm.recurse(SIMPLE, cast(script), refine_leaf=refine(sensor), run=run)
+    assert isinstance(outcome, rlm.Completed)
+    assert asked_of == ["try 0", "try 1", "try 2"]
+    assert leaf(outcome).attempts == 3
+    again = await rlm.recurse(SIMPLE, cast(script), refine_leaf=refine(sensor), run=run)
+    assert isinstance(again, rlm.Completed)
+    assert len(asked_of) == 6
