@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from corpus.sources import Source
-from executors.errors import SourceError
+from executors.errors import SourceError, ValidationError
 from executors.events import Event
 from executors.models.base import Model
 from rlm.auditing.bench import Bench
@@ -28,6 +28,7 @@ __all__ = ["AuditOutcome", "audit", "audit_sync"]
 
 AuditOutcome: TypeAlias = Completed[AuditReport] | Incomplete[AuditReport]
 _FILES: Final = 20
+_ATTEMPTS: Final = 100
 
 
 async def audit(
@@ -70,6 +71,10 @@ async def audit(
     Raises:
         UsageError: the folder, an option or the model is wrong; nothing was spent.
     """
+    if isinstance(attempts, bool) or not 1 <= attempts <= _ATTEMPTS:
+        raise ValidationError(
+            f"attempts={attempts!r}", hint=f"give an integer from 1 to {_ATTEMPTS}"
+        )
     source = AuditFolder(folder, include=include, exclude=exclude, max_file_bytes=max_file_bytes)
     bench = Bench(source, None if run is None else Path(run))
     wiring = Wiring.of(ctx)
