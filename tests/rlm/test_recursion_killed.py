@@ -21,7 +21,9 @@ from tests.support.killing import kill_group, wait_for
 WIDTH, DEPTH = 3, 3
 NODES = sum(WIDTH**level for level in range(DEPTH + 1))
 LEAVES = WIDTH**DEPTH
-CALLS = 2 * (NODES - LEAVES) + 2 * LEAVES  # each node has two rounds: one for children, or for its tool
+CALLS = (
+    2 * (NODES - LEAVES) + 2 * LEAVES
+)  # each node has two rounds: one for children, or for its tool
 
 SCRIPT = """
 import json, os, sys
@@ -65,9 +67,7 @@ class Asked:
             self.prompts[json.dumps(received.json["messages"])] += 1
         act = self._serve(received)
         assert isinstance(act, Completion)
-        return Completion(
-            text=act.text, finish=act.finish, calls=act.calls, after=self._after
-        )
+        return Completion(text=act.text, finish=act.finish, calls=act.calls, after=self._after)
 
 
 def _noting(request: ModelRequest) -> Turn | None:
@@ -101,7 +101,7 @@ def noted(notes: Path) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.case("S04", "K13-13", "K3-13")
+@pytest.mark.case("S04", "S06", "K13-13", "K3-13")
 def test_a_tree_killed_at_any_point_comes_out_the_same_and_pays_and_does_nothing_twice(
     tmp_path: Path,
 ) -> None:
