@@ -29,11 +29,12 @@ from executors.journal.replay import Replay
 from executors.messages import ModelReply
 from executors.models.base import Model, ModelInfo, StreamingModel
 from executors.models.breaker import Breaker
-from executors.models.fakes.acts import Act, Completion, error_event
+from executors.models.fakes.acts import Act, Completion, error_event, silent
 from executors.models.fakes.scripted import ScriptedModel, Turn
 from executors.models.fakes.server import FakeServer
 from executors.models.fallback import Fallback
 from executors.models.prices import Price, PriceTable
+from executors.models.wire.bounds import Bounds
 from executors.usage import Usage
 from tests.executors.asks import ask, model_at
 from tests.executors.benches import NODE
@@ -271,3 +272,17 @@ async def test_a_replay_repeats_that_all_failed(tmp_path: Path) -> None:
 def test_titles_tell_servers_apart() -> None:
     vendor = ModelInfo(provider="openai", name="m", origin="https://api.openai.com:443")
     assert (vendor.title, ScriptedModel().info.title) == ("openai:m", "scripted:scripted")
+
+
+@pytest.mark.case("S27")
+async def test_a_server_that_takes_requests_and_says_nothing_is_left_for_another_one() -> None:
+    async with (
+        FakeServer(lambda _: silent()) as stalled,
+        FakeServer(lambda _: Completion(text="here")) as well,
+    ):
+        first = Breaker(model_at(stalled, bounds=Bounds(headers=0.1)), threshold=2, reset=60)
+        both = Fallback(first, model_at(well))
+        texts = [(await both.generate(ask(f"{n}?"))).text for n in range(5)]
+        await both.aclose()
+        assert texts == ["here"] * 5
+        assert stalled.requests == 2
