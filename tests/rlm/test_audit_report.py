@@ -33,7 +33,8 @@ def found(**changes: object) -> Finding:
         "quote": "eval(x)\n)",
         "part": 0,
     }
-    return Finding(**{**fields, **changes})
+    fields.update(changes)
+    return Finding(**fields)
 
 
 REPORT = AuditReport(
