@@ -68,6 +68,7 @@ def code_of(outcome: RecurseOutcome) -> Exit:
 
 async def _worked(asked: Asked, watch: TreeWatch) -> RecurseOutcome:
     async def work(stop: Stop) -> RecurseOutcome:
+        watch.stop = stop
         wiring = replace(asked.wiring, on_event=watch, stop=stop)
         return await recurse_with(asked.task, wiring, asked.options)
 

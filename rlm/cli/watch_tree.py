@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from corpus.events import SourceRead
 from executors.clock import Clock, SystemClock
+from executors.engine.stop import Stop
 from executors.events import CallFailed, Event, Retried, Warned
 from executors.gate.allowance import Caps
+from rlm.cli.stopping import STOPPING
 from rlm.cli.watch import bounds_of
 from rlm.events import NodeFinished, NodeStarted, RunStarted
 from rlm.render.lines import Line, Piece, is_fancy, line
@@ -67,6 +69,8 @@ class TreeWatch:
         self._told = 0
         self._said = ""
         self._reasons: set[str] = set()
+        self.stop: Stop | None = None
+        """What Ctrl-C asks, once there is one."""
         self.run: str | None = None
         """Id of the run, once it began."""
 
@@ -179,11 +183,13 @@ class TreeWatch:
             self._shown_at = now
             self._plain()
 
-    def _lines(self, height: int) -> list[Line]:
+    def _lines(self, height: int, width: int) -> list[Line]:
         head = f"{self._summary()}, {duration(self._clock.monotonic() - self._began)}"
-        height = min(height, _HEIGHT)
-        drawn = tree_lines(self._state, height=height - 1, now=self._clock.now())
-        return [line(Piece(head, "dim")), *drawn]
+        lines = [line(Piece(head, "dim"))]
+        if self.stop is not None and self.stop.asked:  # what the handler wrote is painted over
+            lines.append(line(Piece(STOPPING, "warn")))
+        room = min(height, _HEIGHT) - len(lines)
+        return lines + tree_lines(self._state, height=room, width=width, now=self._clock.now())
 
     def _plain(self) -> None:
         said = self._summary()

@@ -11,7 +11,7 @@ from typing import Final
 
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.progress import duration
-from rlm.render.safe import plain
+from rlm.render.safe import cells, plain
 from rlm.render.tree_state import Branch, TreeState
 
 __all__ = ["standing_of", "totals_of", "tree_lines"]
@@ -19,6 +19,8 @@ __all__ = ["standing_of", "totals_of", "tree_lines"]
 _CHILDREN: Final = (1_000, 200, 50, 20, 12, 8, 5, 3, 2, 1, 0)
 """How many children of a node are shown, tried in turn until all fits."""
 _NAME: Final = 80
+_LEAST: Final = 16
+"""Cells of a name, however little room there is."""
 _DETAIL: Final = 200
 _STYLES: Final[dict[str, Style]] = {
     "working": "plain",
@@ -34,7 +36,12 @@ _VERDICTS: Final = {
 
 
 def tree_lines(
-    state: TreeState, *, height: int, now: datetime | None = None, details: bool = False
+    state: TreeState,
+    *,
+    height: int,
+    width: int | None = None,
+    now: datetime | None = None,
+    details: bool = False,
 ) -> list[Line]:
     """Return the tree in so many lines at most.
 
@@ -42,12 +49,13 @@ def tree_lines(
     the rest is counted.
 
     Args:
+        width: terminal cells of a line; names give way to figures. None: no limit.
         now: until when open nodes have worked.
         details: with what is to be said of each node below it.
     """
     lines: list[Line] = []
     for most in _CHILDREN:
-        lines = list(islice(_drawn(state.root, most, now, details=details), height + 1))
+        lines = list(islice(_drawn(state.root, most, width, now, details=details), height + 1))
         if len(lines) <= height:
             return lines
     return [*lines[: max(0, height - 1)], line(Piece("…", "dim"))]
@@ -73,14 +81,16 @@ def _cost(cost: Decimal, *, unpriced: int, calls: int) -> str:
     return f"{cost:.4f} USD" + (" and more" if unpriced else "")
 
 
-def _drawn(root: Branch, most: int, now: datetime | None, *, details: bool) -> Iterator[Line]:
+def _drawn(
+    root: Branch, most: int, width: int | None, now: datetime | None, *, details: bool
+) -> Iterator[Line]:
     stack: list[tuple[Branch | str, str, str]] = [(root, "", "")]
     while stack:
         branch, lead, hang = stack.pop()
         if isinstance(branch, str):
             yield line(Piece(lead, "dim"), Piece(branch, "dim"))
             continue
-        yield _row(branch, lead, now)
+        yield _row(branch, lead, width, now)
         below: list[Branch | str] = list(_chosen(branch, most))
         if hidden := _hidden(branch, below):
             below.append(hidden)
@@ -127,8 +137,7 @@ def _hidden(branch: Branch, shown: list[Branch | str]) -> str:
     return f"… {rest:,} {'more' if shown else 'below'}: {listed}"
 
 
-def _row(branch: Branch, lead: str, now: datetime | None) -> Line:
-    name = plain(branch.name or branch.id, _NAME)
+def _row(branch: Branch, lead: str, width: int | None, now: datetime | None) -> Line:
     facts = [totals_of(branch)]
     if branch.total is not None:
         facts.append(f"{branch.done:,} of {branch.total:,} read")
@@ -138,12 +147,13 @@ def _row(branch: Branch, lead: str, now: datetime | None) -> Line:
         facts.append(plain(branch.doing, 40))
     if (seconds := branch.seconds(now)) is not None:
         facts.append(duration(seconds))
-    tail = ", ".join(fact for fact in facts if fact)
+    tail, standing = ", ".join(fact for fact in facts if fact), standing_of(branch)
+    room = _NAME if width is None else width - cells(f"{lead}  {standing}  {tail}")
     return line(
         Piece(lead, "dim"),
-        Piece(name, "strong"),
+        Piece(plain(branch.name or branch.id, max(_LEAST, min(_NAME, room))), "strong"),
         "  ",
-        Piece(standing_of(branch), _style(branch)),
+        Piece(standing, _style(branch)),
         Piece(f"  {tail}", "dim"),
     )
 

@@ -17,6 +17,13 @@ _LEAST: Final = 4
 """Lines, on however small a terminal."""
 
 
+class _Console(Console):
+    """A console that leaves the cursor as it is: a process that is ended at once shows none again."""
+
+    def show_cursor(self, show: bool = True) -> bool:
+        return False
+
+
 class LiveTree:
     """Paints lines below whatever is said. What was painted last is gone when it ends.
 
@@ -24,7 +31,7 @@ class LiveTree:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(
+        self._console = _Console(
             file=stream, force_terminal=True, markup=False, emoji=False, highlight=False
         )
         self._live = Live(
@@ -44,13 +51,13 @@ class LiveTree:
         """Give it back."""
         self._live.stop()
 
-    def paint(self, lines: Callable[[int], list[Line]]) -> None:
+    def paint(self, lines: Callable[[int, int], list[Line]]) -> None:
         """Paint lines anew.
 
         Args:
-            lines: returns them for the height that there is.
+            lines: returns them for the height and the width that there are.
         """
-        drawn = lines(max(_LEAST, self._console.height - 2))
+        drawn = lines(max(_LEAST, self._console.height - 2), self._console.width)
         texts = [rich_text(one) for one in drawn]
         for text in texts:
             text.no_wrap, text.overflow = True, "ellipsis"

@@ -142,6 +142,15 @@ def test_a_tree_is_never_taller_than_it_may_be(height: int) -> None:
     assert text.count("\n") <= height
 
 
+def test_names_give_way_to_figures_where_a_line_is_short() -> None:
+    state = folded(
+        began("root", "a task of many words that says what is to be done"), called("root")
+    )
+    (text,) = as_text(tree_lines(state, height=5, width=70, now=later(9))).splitlines()
+    assert len(text) <= 70
+    assert text.endswith("…  working  1 call, 20 tokens, 0.5000 USD, 9.0 s")
+
+
 def test_to_draw_ten_thousand_children_takes_no_time_to_speak_of() -> None:
     state = wide(10_000, broken=7, working=9_000)
     begun = time.perf_counter()
@@ -273,6 +282,7 @@ def test_on_a_terminal_the_tree_is_painted_and_gone_at_the_end(
     assert "whole \\x1b[2J" in text
     assert "something odd" in text
     assert "\x1b[2K" in text
+    assert "\x1b[?25l" not in text  # the cursor is never hidden: a process may be ended at once
     assert "began: one" not in text
 
 
