@@ -398,7 +398,7 @@ class Planning:
             )
             draft.add("judge", judge, load)
             if len(parts) > 1:
-                name = f"partition {number} of {len(parts)} ({len(todo):,} texts)"
+                name = f"partition {number} of {len(parts)}"
                 draft.parts.append(
                     PlannedPart(
                         name=name, records=len(todo), tokens=load.input.low, calls=load.calls

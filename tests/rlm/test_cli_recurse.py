@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,11 +16,19 @@ from executors.models.fakes.acts import Act
 from executors.models.fakes.received import Received
 from executors.models.fakes.server import FakeServer
 from rlm.cli import main
+from rlm.cli.plan import EXAMPLES as PLANS
+from rlm.cli.recurse import EXAMPLES as RECURSIONS
 from rlm.fake_judge import judge_script
 from rlm.fake_tree import Part, answering, grading, planning, role_of, spawning, tree_server
 from rlm.outputs import read_csv
 
 TICKETS = "id,text\nt1,please refund me\nt2,it crashes\nt3,refund missing\nt4,\n"
+
+
+def examples_in(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.startswith("  rlm ")]
+
+
 TASK = "Design and implement the whole system."
 
 
@@ -221,6 +230,22 @@ def test_runs_are_listed_with_their_kind(
     assert "  completed  recurse, " in capsys.readouterr().out
     assert main(["runs", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["kind"] == "recurse"
+
+
+@pytest.mark.parametrize("example", [*examples_in(RECURSIONS), *examples_in(PLANS)])
+def test_each_example_of_the_help_can_be_planned(
+    example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("tickets.csv", "offers/a.txt", "offers/b.txt", "offers/c.txt", "mails.jsonl"):
+        Path(name).parent.mkdir(exist_ok=True)
+        text = "one refund " * 9
+        if name.endswith(".csv"):
+            text = TICKETS + "".join(f"n{n},ticket {n}\n" for n in range(9))
+        rows = "".join(json.dumps({"id": str(n), "text": text}) + "\n" for n in range(9))
+        Path(name).write_text(rows if name.endswith(".jsonl") else text, encoding="utf-8")
+    model = [] if "--model" in example else ["--model", "openai:m"]
+    assert main(["plan", *shlex.split(example)[2:], *model]) == 0
+    assert capsys.readouterr().out.startswith("plan: nothing was asked")
 
 
 # ---------------------------------------------------------------- going on

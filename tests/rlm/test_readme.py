@@ -13,7 +13,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 # A block of Python and, right below it, what it prints.
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
 # A command that asks nobody, and what it prints.
-DRY_RUNS = re.findall(r"```console\n\$ rlm ([^\n]* --dry-run)\n(.*?)```", README, re.DOTALL)
+DRY_RUNS = re.findall(
+    r"```console\n\$ rlm (plan [^\n]*|[^\n]* --dry-run)\n(.*?)```", README, re.DOTALL
+)
 
 
 def run(*args: str, cwd: Path = ROOT) -> str:
@@ -49,7 +51,7 @@ def test_every_python_block_is_python_and_names_what_exists() -> None:
 
 
 def test_every_option_that_is_named_exists() -> None:
-    commands = (["count"], ["resume"], ["show"], ["runs", "prune"])
+    commands = (["count"], ["recurse"], ["resume"], ["show"], ["runs", "prune"])
     text = "".join([run("-m", "rlm", *command, "--help") for command in commands])
     named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", README)) - {"--help"}
     missing = {option for option in named if option not in text}

@@ -188,9 +188,9 @@ plan: nothing was asked, nothing was paid
   corpus: 20 records, 20 distinct texts
   read by: scan: each part is judged
   nodes: 4
-    partition 1 of 3 (7 texts): 7 texts, 1,090 tokens in, 2 calls
-    partition 2 of 3 (7 texts): 7 texts, 1,088 tokens in, 2 calls
-    partition 3 of 3 (6 texts): 6 texts, 1,034 tokens in, 2 calls
+    partition 1 of 3: 7 texts, 1,090 tokens in, 2 calls
+    partition 2 of 3: 7 texts, 1,088 tokens in, 2 calls
+    partition 3 of 3: 6 texts, 1,034 tokens in, 2 calls
   calls: 6
     judge: 6 calls of openai:m, tokens in 3,212, out 126 to 6,624
   tokens: 3,338 to 9,836, by UTF-8 bytes / 3
