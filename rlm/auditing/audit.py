@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from corpus.sources import Source
 from executors.errors import SourceError, ValidationError
@@ -85,8 +85,8 @@ async def audit(
         retrieval="read",
         persona=AUDITOR,
         context=context,
-        evaluate=bench.judge,
-        synthesize=bench.unite,
+        evaluate=bench.audit_verdict,
+        synthesize=bench.audit_union,
         refine_leaf=RefineLeaf(sensor=bench.sensor, max_iterations=attempts),
         worker_budget=worker_budget,
         max_tokens=max_tokens,
@@ -98,7 +98,8 @@ async def audit(
         bench.close()
     match outcome:
         case Completed(result=result):
-            report = AuditReport.of(cast("dict[str, Any]", result))
+            report = AuditReport.read(result)
+            assert report is not None  # the union of findings made it
             return Completed(result=report, receipts=outcome.receipts, verdict=outcome.verdict)
         case Incomplete(best=best):
             return Incomplete(
@@ -117,9 +118,7 @@ audit_sync = sync_twin(audit)
 
 def _best(best: object, source: AuditFolder) -> AuditReport:
     """Return the report of an audit that did not come to its end, be it only of what was skipped."""
-    if isinstance(best, dict) and "findings" in best:
-        return AuditReport.of(cast("dict[str, Any]", best))
-    return AuditReport(skipped=tuple(source.skips))
+    return AuditReport.read(best) or AuditReport(skipped=tuple(source.skips))
 
 
 def _heard(bench: Bench, also: Callable[[Event], None] | None) -> Callable[[Event], None]:

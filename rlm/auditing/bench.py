@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -65,7 +67,7 @@ class Bench:
             self._spool.close()
             self._spool = None
 
-    def unite(self, given: SynthesisInput) -> dict[str, JsonValue]:
+    def audit_union(self, given: SynthesisInput) -> dict[str, JsonValue]:
         """Put together what the parts found, checking each finding again; the synthesis of an audit."""
         spool = self._opened()
         found: dict[tuple[str, int, int, str], Finding] = {}
@@ -98,9 +100,10 @@ class Bench:
         )
         return report.data()
 
-    def judge(self, result: object, _context: object) -> Verdict:
+    def audit_verdict(self, result: object, _context: object) -> Verdict:
         """Say whether each file was looked at and each finding is shown; the `evaluate` of an audit."""
-        report = AuditReport.of(cast("dict[str, Any]", result))
+        report = AuditReport.read(result)
+        assert report is not None  # the union made it
         said: list[str] = []
         if report.unread:
             paths = sorted({one.path for one in report.unread})
@@ -111,15 +114,20 @@ class Bench:
         return NeedsRevision(critique="; ".join(said), extra=by) if said else Satisfied(extra=by)
 
     def _located(self, cited: list[Citation], part: int) -> Iterator[Finding]:
-        spool = self._opened()
-        known: dict[str, tuple[Lines, list[str]]] = {}
+        """Yield findings with their places; those that quote the same words get one each, in turn."""
+        known: dict[str, _Text] = {}
         for one in cited:
-            if one.record not in known:
-                ordinal = spool.find(one.record)
-                assert ordinal is not None  # it was cited out of this spool
-                known[one.record] = (Lines(spool.record(ordinal).text), self._same(ordinal))
-            lines, paths = known[one.record]
-            yield from located(one, lines, part, paths=paths)
+            text = known.get(one.record)
+            if text is None:
+                text = known[one.record] = self._text(one.record)
+            start, places = text.next_place(one)
+            yield from located(one, text.lines, part, paths=text.paths, start=start, places=places)
+
+    def _text(self, path: str) -> _Text:
+        spool = self._opened()
+        ordinal = spool.find(path)
+        assert ordinal is not None  # it was cited out of this spool
+        return _Text(spool.record(ordinal).text, self._same(ordinal))
 
     def _same(self, ordinal: int) -> list[str]:
         """Return the path of a file, and of those that hold the same text."""
@@ -134,6 +142,27 @@ class Bench:
                     raise InternalError("an audit checked a finding before its run began")
                 self._spool = Spool.open(self._directory / SPOOL)
             return self._spool
+
+
+class _Text:
+    """A file that is cited: its lines, who shares it, and which places of it were named already."""
+
+    def __init__(self, text: str, paths: list[str]) -> None:
+        self.lines = Lines(text)
+        self.paths = paths
+        self._text = text
+        self._places: dict[str, list[int]] = {}
+        self._named: Counter[str] = Counter()
+
+    def next_place(self, one: Citation) -> tuple[int, int]:
+        """Return where the quote of a finding stands that no earlier one has, and how many there are."""
+        places = self._places.get(one.quote)
+        if places is None:
+            found = re.finditer(re.escape(one.quote), self._text)
+            places = self._places[one.quote] = [match.start() for match in found]
+        turn = self._named[one.quote]
+        self._named[one.quote] += 1
+        return places[min(turn, len(places) - 1)], len(places)
 
 
 def _unread(paths: Sequence[str], part: int, reason: str) -> list[Unread]:

@@ -20,7 +20,7 @@ __all__ = ["AuditFormat", "AuditTarget", "check_audit_target", "write_report"]
 AuditFormat = Literal["json", "sarif", "csv"]
 _FORMATS: Final[tuple[AuditFormat, ...]] = get_args(AuditFormat)
 _COLUMNS: Final = (
-    "path", "line", "column", "end_line", "end_column", "severity", "finding", "quote", "part",
+    "path", "line", "column", "end_line", "end_column", "severity", "finding", "quote", "places", "part",
 )  # fmt: skip
 
 

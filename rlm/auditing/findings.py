@@ -39,6 +39,8 @@ class Finding:
     """The file's own words."""
     part: int
     """Which part of the audit found it, from 0."""
+    places: int = 1
+    """How often the file has these words; where several findings quote them, each has a place."""
 
     @property
     def order(self) -> tuple[int, str, int, int, str]:
@@ -74,15 +76,18 @@ class Lines:
         return line, offset - self._starts[line - 1] + 1
 
 
-def located(citation: Citation, lines: Lines, part: int, *, paths: Sequence[str]) -> list[Finding]:
+def located(
+    citation: Citation, lines: Lines, part: int, *, paths: Sequence[str], start: int, places: int
+) -> list[Finding]:
     """Return a finding in each of the files that hold this very text.
 
     Args:
         lines: of the text.
         paths: the file that was read, and those that are identical to it.
+        start: where its quote begins, of the places that it has.
     """
-    line, column = lines.place(citation.start)
-    end_line, end_column = lines.place(citation.end)
+    line, column = lines.place(start)
+    end_line, end_column = lines.place(start + len(citation.quote))
     return [
         Finding(
             path=path,
@@ -94,6 +99,7 @@ def located(citation: Citation, lines: Lines, part: int, *, paths: Sequence[str]
             finding=" ".join(citation.finding.split()),
             quote=citation.quote,
             part=part,
+            places=places,
         )
         for path in paths
     ]

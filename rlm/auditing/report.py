@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self, cast
+from typing import Final, Self, cast
 
 from executors.replies import JsonValue
 from rlm.auditing.findings import Finding, Rejected
 from rlm.auditing.folder import Skip
 
 __all__ = ["AuditReport", "Unread"]
+
+_KIND: Final = "audit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +61,21 @@ class AuditReport:
         return dict(sorted(Counter(one.reason for one in self.skipped).items()))
 
     def data(self) -> dict[str, JsonValue]:
-        """Return it as JSON values, which `of` reads back."""
-        return cast("dict[str, JsonValue]", asdict(self))
+        """Return it as JSON values, which `read` reads back."""
+        return {"kind": _KIND, **cast("dict[str, JsonValue]", asdict(self))}
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Self:
-        """Return the report that `data` wrote.
+    def read(cls, value: object) -> Self | None:
+        """Return the report that `data` wrote, be it into a file; None where it is none."""
+        if not isinstance(value, Mapping):
+            return None
+        fields = dict(cast("Mapping[str, object]", value))
+        if fields.pop("kind", None) != _KIND:
+            return None
+        # pydantic is heavy, and only who reads a report needs it.
+        from pydantic import TypeAdapter, ValidationError
 
-        Raises:
-            LookupError, TypeError: it did not write this.
-        """
-
-        def many(name: str, kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - one of four classes
-            items = cast("Sequence[Mapping[str, Any]]", data[name])
-            return tuple(kind(**item) for item in items)
-
-        return cls(
-            findings=many("findings", Finding),
-            rejected=many("rejected", Rejected),
-            unread=many("unread", Unread),
-            skipped=many("skipped", Skip),
-            **{name: int(data[name]) for name in ("files", "empty", "identical", "parts")},
-        )
+        try:
+            return TypeAdapter(cls).validate_python(fields)
+        except ValidationError:
+            return None

@@ -77,9 +77,13 @@ def _finding(one: Finding, width: int) -> list[Line]:
     severity = Piece(f"{one.severity:<8}", _STYLES[one.severity])
     quote = plain(" ".join(one.quote.split()), _QUOTE)
     return [
-        line("  ", severity, f"  {place}{gap}  {plain(one.finding, _TEXT)}"),
+        line("  ", severity, f"  {place}{gap}  {plain(one.finding, _TEXT)}{_more(one)}"),
         line(" " * 12, Piece(f"“{quote}”", "dim")),
     ]
+
+
+def _more(one: Finding) -> str:
+    return "" if one.places == 1 else f"  (one of {one.places:,} places with these words)"
 
 
 def _place(one: Finding) -> str:

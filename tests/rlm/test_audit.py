@@ -113,6 +113,16 @@ async def test_identical_files_are_shown_once_and_share_their_findings(folder: P
     assert list(files_of(model.requests[0])) == ["a.py", "sub/b.py"]
 
 
+async def test_findings_that_quote_the_same_words_get_one_place_each(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("eval(x)\ny\neval(x)\neval(x)\n", encoding="utf-8")
+
+    def look(path: str, _: str) -> list[dict[str, object]]:
+        return [finding(path, "eval(x)")] * 2
+
+    done = completed(await audit(tmp_path, "find unsafe code", auditor(look)))
+    assert [(f.line, f.places) for f in done.result.findings] == [(1, 3), (3, 3)]
+
+
 async def test_a_long_file_is_read_in_parts_and_its_lines_are_those_of_the_file(
     tmp_path: Path,
 ) -> None:
@@ -205,7 +215,7 @@ async def test_an_audit_that_goes_on_pays_nothing_twice(folder: Path, tmp_path: 
 async def test_the_report_is_kept_in_the_run_and_reads_back_equal(folder: Path) -> None:
     done = completed(await audit(folder, "find unsafe code", auditor(sees("e"))))
     held = json.loads((done.receipts.directory / "result.json").read_text(encoding="utf-8"))
-    assert AuditReport.of(held["value"]) == done.result
+    assert AuditReport.read(held["value"]) == done.result
 
 
 async def test_a_listener_of_the_callers_hears_events_too(folder: Path) -> None:

@@ -245,8 +245,17 @@ def test_long_lists_are_cut_and_say_so() -> None:
 def test_a_report_is_equal_after_a_round_trip_through_json(tmp_path: Path) -> None:
     written = write_report(REPORT, check_audit_target(tmp_path / "r.json"), task="find faults")
     held = json.loads(written.path.read_text(encoding="utf-8"))
-    assert AuditReport.of(held) == REPORT
-    assert (held["task"], held["complete"], written.rows) == ("find faults", True, 2)
+    assert (held.pop("task"), held.pop("complete"), written.rows) == ("find faults", True, 2)
+    assert AuditReport.read(held) == REPORT
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "other"}, {"findings": "none"}, {"files": -0.5}, {"skipped": [{"path": 1}]}],
+)
+def test_what_is_no_report_is_read_as_none(change: dict[str, object]) -> None:
+    assert AuditReport.read({**REPORT.data(), **change}) is None
+    assert AuditReport.read("text") is None
 
 
 def test_a_spreadsheet_runs_nothing_of_a_finding(tmp_path: Path) -> None:
