@@ -240,8 +240,8 @@ class Settle:
         parts: Sequence[Part] = window.items
         filing = self._filing
         if filing is not None and (left := filing.left(window)) is not None:
-            parts = [parts[place] for place in left]
-            verdicts = [verdicts[place] for place in left]
+            parts = list(map(parts.__getitem__, left))
+            verdicts = list(map(verdicts.__getitem__, left))
         values = self._ledger.take(parts, window.pass_index, verdicts)
         if filing is not None:
             filing.file(window, parts, values)

@@ -134,14 +134,13 @@ class AnswerReader:
         # With four quotes an answer, no alias can stand twice, which orjson would not tell.
         if self._quotes or text.count('"') != 4 * count:
             return None
-        choices = self._choices
         try:
             # What is no object of words raises, or is no choice either.
             words = cast("dict[str, str]", orjson.loads(text))
-            found: list[Outcome] = [choices[words[alias]] for alias in _aliases(count)]
-        except (KeyError, TypeError, orjson.JSONDecodeError):
+            said = map(words.__getitem__, _aliases(count))
+            return list(map(self._choices.__getitem__, said))
+        except (AttributeError, KeyError, TypeError, orjson.JSONDecodeError):
             return None
-        return found
 
     def _verdict(self, value: JsonValue) -> Verdict | None:
         """Return what an answer says, None when it is none of the choices."""

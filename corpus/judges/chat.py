@@ -122,7 +122,7 @@ class ChatJudge:
     async def judge(self, window: Window) -> Sequence[Verdict]:
         """Return one verdict for each item; see `Judge.judge`."""
         order = shown_order(window)
-        parts = [window.items[place] for place in order]
+        parts = list(map(window.items.__getitem__, order))
         notes = Notes(calls=window.calls)
         outcomes = await self._first(parts, window.pass_index, notes)
         if Gap in map(type, outcomes):
@@ -150,16 +150,29 @@ class ChatJudge:
         gap = failed(outcomes)
         if gap is None:
             return outcomes
-
-        async def look(some: list[Part], kept: bool) -> list[Outcome]:
-            # What was cut gets as much room as before, for fewer parts.
-            room = tokens if gap is _CUT else self._tokens(len(some))
-            return await self._try(some, room, notes, ordinal=_FEWER + pass_index, kept=kept)
-
-        outcomes = await Narrowing(look)(parts, outcomes)
+        # What was cut gets as much room as before, for fewer parts.
+        room = tokens if gap is _CUT else None
+        outcomes = await self._narrowed(parts, outcomes, pass_index, notes, room=room)
         if rejected is not None and failed(outcomes) is not None:
             raise rejected
         return outcomes
+
+    async def _narrowed(
+        self,
+        parts: list[Part],
+        outcomes: list[Outcome],
+        pass_index: int,
+        notes: Notes,
+        *,
+        room: int | None,
+    ) -> list[Outcome]:
+        """Ask about fewer at once; `room` are the tokens of a reply, sized by the parts when None."""
+
+        async def look(some: list[Part], kept: bool) -> list[Outcome]:
+            tokens = self._tokens(len(some)) if room is None else room
+            return await self._try(some, tokens, notes, ordinal=_FEWER + pass_index, kept=kept)
+
+        return await Narrowing(look)(parts, outcomes)
 
     async def _second(
         self, parts: list[Part], outcomes: list[Outcome], pass_index: int, notes: Notes
