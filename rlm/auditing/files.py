@@ -15,7 +15,7 @@ from rlm.auditing.sarif import sarif_of
 from rlm.outputs import Written, check_place, write_text
 from rlm.render.spreadsheet import CellGuard
 
-__all__ = ["AuditFormat", "AuditTarget", "check_audit_target", "write_report"]
+__all__ = ["AuditFormat", "AuditTarget", "audit_format", "check_audit_target", "write_report"]
 
 AuditFormat = Literal["json", "sarif", "csv"]
 _FORMATS: Final[tuple[AuditFormat, ...]] = get_args(AuditFormat)
@@ -40,15 +40,20 @@ def check_audit_target(path: str | Path) -> AuditTarget:
         UsageError: no such folder, no right to write, or a folder.
     """
     target = Path(path)
-    for known in _FORMATS:
-        if target.suffix.lower() == f".{known}":
-            check_place(target)
-            return AuditTarget(path=target, format=known)
+    if (format_ := audit_format(target)) is not None:
+        check_place(target)
+        return AuditTarget(path=target, format=format_)
     raise ValidationError(
         f"the output {str(target)!r} ends in {target.suffix!r}",
         where="--out",
         hint="choose an ending of: " + ", ".join(f".{known}" for known in _FORMATS),
     )
+
+
+def audit_format(path: Path) -> AuditFormat | None:
+    """Return the format that the ending of a path names; None for another one."""
+    ending = path.suffix.lower()
+    return next((known for known in _FORMATS if ending == f".{known}"), None)
 
 
 def write_report(

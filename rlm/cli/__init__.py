@@ -2,6 +2,7 @@
 
 app       the commands, and how every ending becomes an exit code
 options   options that are declared once
+audit     rlm audit
 count     rlm count
 recurse   rlm recurse; plan: rlm plan; `task` is their options, `wired` what it takes over from its run
 show      rlm show; `looking` is for one record, and for a check

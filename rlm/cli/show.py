@@ -145,6 +145,8 @@ def _is_recursion(receipts: Receipts) -> bool:
 
 
 def _tree(receipts: Receipts) -> list[Line]:
+    from rlm.auditing.report import AuditReport
+    from rlm.auditing.table import finding_lines, looked_at_lines
     from rlm.recursions.ending import read_result
     from rlm.render.lines import line
     from rlm.render.outcome import outcome_lines, result_lines
@@ -156,8 +158,10 @@ def _tree(receipts: Receipts) -> list[Line]:
         missing = (f"{resume_hint(receipts)}{higher}",)
     counted = receipts.result.get("kind") == "tally"
     value = None if counted else read_result(receipts.directory)
+    report = AuditReport.read(value)
+    audited = [] if report is None else [*finding_lines(report), *looked_at_lines(report)]
     return [
-        *(tally_lines(receipts) if counted else result_lines(value)),
+        *(tally_lines(receipts) if counted else audited or result_lines(value)),
         line(""),
         *outcome_lines(receipts, missing=missing, height=_TREE),
         line(""),

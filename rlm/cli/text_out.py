@@ -9,6 +9,8 @@ from typing import Final
 
 from corpus.results import Tally
 from executors.errors import OutputError, RunDirError
+from rlm.auditing.files import AuditTarget, audit_format, write_report
+from rlm.auditing.report import AuditReport
 from rlm.outputs import (
     FORMATS,
     Target,
@@ -18,6 +20,7 @@ from rlm.outputs import (
     write_result,
     write_text,
 )
+from rlm.receipts import Receipts
 from rlm.recursions.ending import read_result
 from rlm.recursions.results import shown
 from rlm.runs.results import load_result
@@ -84,4 +87,10 @@ def export_result(directory: Path, target: TextTarget) -> Written:
             f"the run in {str(directory)!r} left no result",
             hint=f"see why: rlm show {shlex.quote(str(directory))}",
         )
+    report, format_ = AuditReport.read(value), audit_format(target.path)
+    if report is not None and format_ is not None:
+        audited = AuditTarget(path=target.path, format=format_)
+        receipts = Receipts.load(directory)
+        complete = receipts.blocker is None
+        return write_report(report, audited, task=receipts.task, complete=complete)
     return write_out(value, shown(value), target)

@@ -52,8 +52,7 @@ def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -
         listed = ", ".join(f"{name} ({was})" for name, was in lacking.items())
         raise ConfigError(
             f"the run in {str(directory)!r} was given what no file can hold: {listed}",
-            hint=f"give it again: rlm.recurse(task, …, run={str(directory)!r})"
-            + (f", or: rlm recurse TASK --run {_quoted(directory)} --sensor …" * _by_cli(lacking)),
+            hint=_give_again(lacking, directory),
         )
     if not manifest.foreign:
         return
@@ -71,6 +70,17 @@ def _require(manifest: Manifest, directory: Path, given: Mapping[str, object]) -
                 hint=f"read it in manifest.json, and give it yourself: "
                 f"rlm recurse TASK --run {_quoted(directory)} --{name} TEXT",
             )
+
+
+def _give_again(lacking: Mapping[str, str], directory: Path) -> str:
+    """Return how the caller gives again what only he has."""
+    if lacking.get("synthesize") == "audit_union":
+        again = f"rlm audit DIR TASK --run {_quoted(directory)}"
+        return f"it is an audit, give it again: {again}, or rlm.audit(…, run={str(directory)!r})"
+    again = f"give it again: rlm.recurse(task, …, run={str(directory)!r})"
+    if _by_cli(lacking):
+        again += f", or: rlm recurse TASK --run {_quoted(directory)} --sensor …"
+    return again
 
 
 def _by_cli(lacking: Mapping[str, str]) -> bool:

@@ -121,6 +121,25 @@ def test_a_bound_ends_incomplete_with_the_command_that_goes_on(
     assert "2 sessions" in again.stderr or "session" in again.stderr
 
 
+def test_an_audit_that_ended_is_shown_and_written_again(
+    folder: Path, served: Served, tmp_path: Path
+) -> None:
+    kept, out = str(tmp_path / "r"), tmp_path / "again.sarif"
+    run("audit", str(folder), "find eval", "--model", served(sees("eval")), "--run", kept)
+    shown = run("show", kept, "--out", str(out))
+    assert shown.stdout.startswith("1 finding: 1 high\n  high      a.py:2  a fault\n")
+    assert ".env" in shown.stdout
+    assert json.loads(out.read_text(encoding="utf-8"))["version"] == "2.1.0"
+
+
+def test_resume_says_how_an_audit_goes_on(folder: Path, served: Served, tmp_path: Path) -> None:
+    kept = str(tmp_path / "r")
+    run("audit", str(folder), "find eval", "--model", served(sees("eval")), "--run", kept)
+    done = run("resume", kept)
+    assert done.returncode == 2
+    assert f"rlm audit DIR TASK --run {kept}" in done.stderr
+
+
 def test_a_folder_with_nothing_to_read_is_incomplete(tmp_path: Path, served: Served) -> None:
     (tmp_path / "a.bin").write_bytes(b"\0")
     done = run("audit", str(tmp_path), "find eval", "--model", served(sees("eval")))
