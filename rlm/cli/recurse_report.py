@@ -20,6 +20,7 @@ from rlm.recursion import RecurseOutcome
 from rlm.recursions.results import shown
 from rlm.render.lines import Line, line, write_lines
 from rlm.render.outcome import outcome_lines, result_lines
+from rlm.render.safe import plain
 from rlm.render.text import tally_lines
 from rlm.summary import summarise
 from rlm.verdict import Verdict, status_of
@@ -42,6 +43,8 @@ class RecurseReport:
     node: str | None = None
     """The node that broke."""
     detail: str | None = None
+    wanted: str | None = None
+    """The file that was asked for."""
     written: Written | None = None
     unwritten: OutputError | None = None
     """Why the file that was wanted is not there."""
@@ -81,8 +84,10 @@ class RecurseReport:
         """Return how it ended, what it cost, and the tree."""
         lines = outcome_lines(self.receipts, missing=self.missing)
         if (written := self.written) is not None:
-            lines.append(line(f"  out: {written.path}, {written.rows:,} rows"))
+            lines.append(line(f"  out: {plain(str(written.path))}, {written.rows:,} rows"))
             lines += [line("    ", note) for note in written.notes]
+        elif self.wanted is not None and self.value is None:
+            lines.append(line(f"  out: {plain(self.wanted)} is not written: there is no result"))
         return lines
 
     def data(self) -> dict[str, object]:

@@ -41,7 +41,8 @@ def run_recurse(asked: Asked) -> int:
             watch.close()
             _show_stopped(asked, watch)
             raise
-    report = RecurseReport.of(outcome)
+    wanted = None if asked.target is None else str(asked.target.path)
+    report = replace(RecurseReport.of(outcome), wanted=wanted)
     try:
         report = replace(report, written=_write(report, asked.target))
     except OutputError as error:

@@ -27,6 +27,17 @@ class _Standing:
     """Readings: a record is read once a pass."""
     total: int | None = None
     calls: int = 0
+    tasks: int = 0
+    """Nodes of a task tree that were begun; none in a count."""
+    ended: int = 0
+
+    @property
+    def far(self) -> str:
+        """How far it came, in words."""
+        if self.tasks:
+            return f"{self.ended:,} of {self.tasks:,} nodes ended"
+        total = "" if self.total is None else f" of {self.total:,}"
+        return f"{self.windows:,} windows finished, {self.done:,}{total} readings"
 
 
 def unfinished(directory: Path) -> RunDirError | None:
@@ -42,14 +53,12 @@ def unfinished(directory: Path) -> RunDirError | None:
     state = read_entry(directory).state
     resume = f"rlm resume {shlex.quote(str(directory))}"
     hints = {"running": "wait for its receipt", "killed": f"go on with it: {resume}"}
-    total = "" if standing.total is None else f" of {standing.total:,}"
     return RunDirError(
         f"the run in {str(directory)!r} has no receipt: "
         f"{_WHY.get(state, 'it was killed, or is still running')}",
         where=(
             f"its log, last written {written:%Y-%m-%d %H:%M:%S} UTC: {standing.task!r}, "
-            f"{standing.windows:,} windows finished, {standing.done:,}{total} readings, "
-            f"{standing.calls:,} calls answered"
+            f"{standing.far}, {standing.calls:,} calls answered"
         ),
         hint=hints.get(state, f"wait for its receipt if it still runs; otherwise: {resume}"),
     )
@@ -71,6 +80,8 @@ def since_receipt(directory: Path) -> str | None:
 
 def _standing(log: Path) -> _Standing:
     task, windows, done, calls, total = "", 0, 0, 0, None
+    tasks: set[str] = set()
+    ended: set[str] = set()
     for event in _events(log):
         match event:
             case {"kind": "run_started", "task": str(task)}:
@@ -81,9 +92,22 @@ def _standing(log: Path) -> _Standing:
                 windows, done = windows + 1, done + items
             case {"kind": "call_finished", "source": "paid"}:
                 calls += 1
+            case {"kind": "task_assessed", "node": str(node)}:
+                tasks.add(node)
+                ended.discard(node)
+            case {"kind": "task_ended", "node": str(node)}:
+                ended.add(node)
             case _:
                 pass
-    return _Standing(task=task, windows=windows, done=done, total=total, calls=calls)
+    return _Standing(
+        task=task,
+        windows=windows,
+        done=done,
+        total=total,
+        calls=calls,
+        tasks=len(tasks),
+        ended=len(ended & tasks),
+    )
 
 
 def _events(log: Path) -> Iterator[dict[str, object]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 from corpus.events import SourceRead
 from executors.clock import Clock, SystemClock
 from executors.engine.stop import Stop
-from executors.events import CallFailed, Event, Retried, Warned
+from executors.events import CallFailed, CallFinished, Event, Retried, Warned
 from executors.gate.allowance import Caps
 from rlm.cli.stopping import STOPPING
 from rlm.cli.watch import bounds_of
@@ -34,6 +34,9 @@ _TOLD: Final = 40
 _REASONS: Final = 5
 """Distinct reasons of failed calls that are said; a failing server may find a new one every time."""
 _HEIGHT: Final = 24
+_UNPRICED: Final = (
+    "no price is known for a model, so the bound of USD does not count its calls: --price IN,OUT"
+)
 
 
 class TreeWatch:
@@ -114,8 +117,10 @@ class TreeWatch:
                 self._tell(event.node, "ended")
             case SourceRead():
                 self._read(event)
+            case CallFinished(source="paid", cost=None):
+                self._once(_UNPRICED)
             case CallFailed():
-                self._failed(event)
+                self._once(f"call failed: {event.message}")
             case Retried():
                 self._once(f"{event.error}, trying again in {duration(event.wait)}")
             case Warned():
@@ -151,9 +156,6 @@ class TreeWatch:
         )
         for sentence in event.said:
             self.say(f"  {sentence}")
-
-    def _failed(self, event: CallFailed) -> None:
-        self._once(f"call failed: {event.message}")
 
     def _once(self, message: str) -> None:
         if len(self._reasons) < _REASONS and message not in self._reasons:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from rlm.recursions.options import RecurseOptions
+from rlm.recursions.options import KEPT, RecurseOptions
 from rlm.recursions.rebuilding import rebuilt
 from rlm.recursions.wiring import Wiring
 from rlm.runs.home import MANIFEST
@@ -35,6 +35,8 @@ def options_over(
         manifest = Manifest.load(Path(run))
         if manifest.kind == "recurse" and not manifest.foreign:
             return rebuilt(manifest, Path(run), changes, wired)
+        if (Path(run) / "spool" / "meta.json").exists():
+            changes.setdefault("corpus", KEPT)
     return Wiring.of_record({}, **wired), RecurseOptions.of_record({}, **changes, run=run)
 
 

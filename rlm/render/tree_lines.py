@@ -141,6 +141,8 @@ def _row(branch: Branch, lead: str, width: int | None, now: datetime | None) -> 
     facts = [totals_of(branch)]
     if branch.total is not None:
         facts.append(f"{branch.done:,} of {branch.total:,} read")
+    elif branch.done:
+        facts.append(f"{branch.done:,} read")
     if branch.unresolved:
         facts.append(f"{branch.unresolved:,} unresolved")
     if branch.doing:

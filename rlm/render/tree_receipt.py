@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from rlm.nodes import NodeReceipt
 from rlm.receipts import Receipts
 from rlm.render.text import times
@@ -9,16 +12,35 @@ from rlm.render.tree_state import Branch, TreeState
 
 __all__ = ["state_of"]
 
+_PASS: Final = re.compile(r"pass \d+ of \d+")
+
 
 def state_of(receipts: Receipts) -> TreeState:
     """Return the tree as it stood when the receipt was written."""
     state = TreeState()
     for node in receipts.nodes:
-        _fill(state.of(node.id), node)
+        if _PASS.fullmatch(node.name) and node.parent in state.branches:
+            _add_pass(state.branches[node.parent], node)
+        else:
+            _fill(state.of(node.id), node)
     for branch in state.branches.values():
         if branch.finished is not None:
             state.settle(branch)
     return state
+
+
+def _add_pass(branch: Branch, node: NodeReceipt) -> None:
+    """Count what a scan did below its node for the node."""
+    totals = node.totals
+    branch.calls += totals.calls
+    branch.failed += totals.failed
+    branch.tokens += totals.tokens
+    branch.cost += totals.cost
+    branch.unpriced += totals.unpriced
+    branch.done += node.items
+    branch.unresolved += node.unresolved
+    for message, count in node.warnings.items():
+        branch.note(times(message, count))
 
 
 def _fill(branch: Branch, node: NodeReceipt) -> None:
@@ -34,9 +56,6 @@ def _fill(branch: Branch, node: NodeReceipt) -> None:
     _task(branch, node)
     for said in node.said:
         branch.note(said)
-    if node.items:
-        windows = f"{node.windows:,} window{'s' if node.windows != 1 else ''}"
-        branch.note(f"{node.items:,} readings in {windows}")
     for message, count in node.warnings.items():
         branch.note(times(message, count))
 

@@ -40,7 +40,7 @@ def test_the_program_says_its_version_and_its_commands() -> None:
     assert run("--version").stdout == f"rlm {__version__}\n"
     shown = run("--help")
     assert shown.returncode == 0
-    for command in ("count", "show", "doctor", "models"):
+    for command in ("count", "recurse", "plan", "show", "doctor", "models"):
         assert f"\n  {command} " in shown.stdout
     assert "\x1b" not in shown.stdout
 
@@ -48,7 +48,19 @@ def test_the_program_says_its_version_and_its_commands() -> None:
 HEAVY = ("anyio", "asyncio", "httpx", "networkx", "numpy", "onnxruntime", "rich", "scipy")
 
 
-@pytest.mark.parametrize("args", ["--help", "count --help", "count no-file is-it", "show no-run"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        "--help",
+        "count --help",
+        "count no-file is-it",
+        "show no-run",
+        "recurse --help",
+        "recurse x --id a",
+        "recurse x --contract=",
+        "plan --help",
+    ],
+)
 def test_nothing_heavy_loads_before_it_is_needed(args: str) -> None:
     code = (
         f"import sys; from rlm.cli import main; main({args.split()!r}); "

@@ -176,7 +176,10 @@ def test_a_count_by_terms_needs_no_model_that_judges(
         "matched", "not_matched", "matched", "empty",
     ]  # fmt: skip
     assert main(["show", "run", "--state", "matched"]) == 0
-    assert "t3" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "t3" in out
+    assert re.search(r"partition 1 of 1 .* done  2 calls, .*, 6 read, ", out)
+    assert "pass 1 of 2" not in out
     assert main(["show", "run", "--check"]) == 0
 
 
@@ -194,6 +197,43 @@ def test_a_run_is_shown_later_as_it_ended(
     assert "consistent, not authenticated" in capsys.readouterr().out
     assert main(["show", "run", "--out", "o.txt"]) == 0
     assert Path("o.txt").read_text(encoding="utf-8") == "root: answer of 0; answer of 1\n"
+
+
+def test_a_file_that_was_asked_for_and_has_nothing_to_hold_is_said(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = [*spec(tree), "--max-calls", "0", "--out", "out.txt"]
+    assert main(["recurse", TASK, *args]) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "out: out.txt is not written: there is no result" in err
+    assert not Path("out.txt").exists()
+
+
+def test_text_has_no_rows_for_a_table(tree: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["recurse", TASK, *spec(tree), "--run", "run", "--out", "out.csv"])
+    out, err = capsys.readouterr()
+    assert code == 4
+    assert out == "root: answer of 0; answer of 1\n"
+    assert "the result is no count, so there are no rows" in err
+    assert "nothing is lost: rlm show run --out FILE" in err
+
+
+def test_a_run_that_was_killed_says_how_far_its_tree_came(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    Path("run/receipt.json").unlink()
+    capsys.readouterr()
+    assert main(["show", "run"]) == 2
+    assert "3 of 3 nodes ended, 4 calls answered" in capsys.readouterr().err
+
+
+def test_a_price_that_is_not_known_is_said_to_bind_nothing(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree)[:2]])
+    assert capsys.readouterr().err.count("the bound of USD does not count its calls") == 1
 
 
 def test_a_result_that_was_changed_in_its_file_is_found_out(
