@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # A block of Python and, right below it, what it prints.
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+EXAMPLES = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", README, re.DOTALL)
 # A command that asks nobody, and what it prints.
 DRY_RUNS = re.findall(
     r"```console\n\$ rlm (plan [^\n]*|[^\n]* --dry-run)\n(.*?)```", README, re.DOTALL
@@ -37,7 +37,10 @@ def test_a_dry_run_says_what_the_readme_shows(command: str, output: str) -> None
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
-def test_an_example_prints_what_the_readme_shows(code: str, output: str) -> None:
+def test_an_example_prints_what_the_readme_shows(
+    code: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert run("-c", code) == output
 
 
@@ -51,7 +54,7 @@ def test_every_python_block_is_python_and_names_what_exists() -> None:
 
 
 def test_every_option_that_is_named_exists() -> None:
-    commands = (["count"], ["recurse"], ["resume"], ["show"], ["runs", "prune"])
+    commands = (["audit"], ["count"], ["recurse"], ["resume"], ["show"], ["runs", "prune"])
     text = "".join([run("-m", "rlm", *command, "--help") for command in commands])
     named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", README)) - {"--help"}
     missing = {option for option in named if option not in text}
