@@ -113,44 +113,28 @@ class Calls:
             Halted: a bound left no room, or the deadline came between two tries.
             ValidationError: its tools or its choice of one cannot be sent.
         """
-        if on_text is None:
-            return await self._ask(model, request, role=role, node=node, ordinal=ordinal)
-        shown = Shown(on_text)
-        answer = await self._ask(model, request, role=role, node=node, ordinal=ordinal, shown=shown)
-        shown.whole(answer.reply.text)
-        return answer
-
-    async def _ask(
-        self,
-        model: Model,
-        request: ModelRequest,
-        *,
-        role: CallRole,
-        node: NodeId,
-        ordinal: int,
-        shown: Shown | None = None,
-    ) -> Answer:
+        shown = None if on_text is None else Shown(on_text)
         line = self._line(model)
         key = line.keys.of(request, ordinal)
         log = CallLog(self.emit, self.clock, key=key, model=line.spec, role=role, node=node)
         while (flight := self._flights.get(key)) is not None:
             await flight.landing()
             if flight.answer is not None:
-                return _shared(flight.answer, log)
+                return _heard(_shared(flight.answer, log), shown)
             if flight.error is not None:
                 log.refused(flight.error)
                 raise copy(flight.error)  # each raise writes its traceback into its object
             # Its leader was cancelled: the first to come here leads again.
         flight = self._flights[key] = _Flight()
         try:
-            flight.answer = await self._lead(line, request, key, log, shown)
-            return flight.answer
+            answer = flight.answer = await self._lead(line, request, key, log, shown)
         except (ModelError, Halted) as error:
             flight.error = error
             raise
         finally:
             del self._flights[key]
             flight.land()
+        return _heard(answer, shown)
 
     async def _lead(
         self,
@@ -323,6 +307,13 @@ def _sending(
         return await invoke(model, request, shown.piece)
 
     return send
+
+
+def _heard(answer: Answer, shown: Shown | None) -> Answer:
+    """Return an answer once whoever watches it has heard all of it."""
+    if shown is not None:
+        shown.whole(answer.reply.text)
+    return answer
 
 
 def _filed(found: Filed | ModelError, key: ContentKey, log: CallLog) -> Answer:
