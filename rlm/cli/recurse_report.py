@@ -13,7 +13,7 @@ from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.cli.report import file_data, spend_data
 from rlm.cli.show import RESUMABLE, resume_hint
-from rlm.outcome import Completed, Incomplete
+from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.outputs import Written
 from rlm.receipts import Receipts
 from rlm.recursion import RecurseOutcome
@@ -29,6 +29,13 @@ __all__ = ["RecurseReport"]
 
 # What a later session may not go past; each session has its own seconds.
 _BOUND: Final = re.compile(r"\bthe (calls|tokens|usd) bound of run\b")
+_ADVICE: Final[dict[Blocker, str]] = {
+    "truncated": "an answer was cut: let answers be longer with --answer-tokens N",
+    "context-exceeded": "a worker was shown too much: give each less with --count N or --worker-budget N",
+    "verifier-unavailable": "name a model that can grade with --verifier SPEC, or check with --sensor SPEC",
+    "uncalibrated-judge": "name a model that can judge with --judge SPEC",
+}
+"""What helps where the task itself is not at fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +138,8 @@ def _verdict(verdict: Verdict | None) -> dict[str, object] | None:
 
 
 def _with_resume(outcome: Incomplete[object]) -> tuple[str, ...]:
+    if (advice := _ADVICE.get(outcome.blocker)) is not None:
+        return (*outcome.missing, advice)
     if outcome.blocker not in RESUMABLE:
         return outcome.missing
     # Past a bound the run goes on only with a higher one.

@@ -15,6 +15,7 @@ from executors.messages import ModelReply, ModelRequest
 from executors.models.fakes.acts import Act
 from executors.models.fakes.received import Received
 from executors.models.fakes.server import FakeServer
+from executors.models.local.weights import PACKAGED
 from rlm.cli import main
 from rlm.cli.plan import EXAMPLES as PLANS
 from rlm.cli.recurse import EXAMPLES as RECURSIONS
@@ -118,7 +119,7 @@ def test_json_is_one_object_with_verdict_spend_and_place(
         ("satisfied", 0, "completed, satisfied"),
         ("needs_revision", 3, "completed, not satisfied: it needs revision: the script says"),
         ("failed", 3, "completed, not satisfied: it failed: the script says"),
-        ("no verdict at all", 4, "incomplete: verifier-unavailable at root"),
+        ("no verdict at all", 4, "a model that can grade with --verifier SPEC"),
     ],
 )
 def test_the_exit_code_says_what_the_grader_said(
@@ -412,3 +413,25 @@ def test_options_are_checked_before_the_corpus_is_read(
         args = ["--corpus", "t.csv", "--count", "0", "--run", "run"]
         assert main(["recurse", TASK, *spec(one), *args]) == 2
         assert one.requests == 0
+
+
+# ---------------------------------------------------------------- with nothing but this machine
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(PACKAGED.find() is None, reason="no weights here")
+def test_a_real_text_is_taken_apart_with_no_key_and_no_network(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The small model says little of use; what counts is that each part ran and what is said of it."""
+    source = Path(__file__).resolve().parents[2] / "examples" / "data" / "NOTICE.md"
+    args = ["--corpus", str(source), "--format", "text", "--count", "2", "--answer-tokens", "16"]
+    assert main(["recurse", "What is this text about?", *args, "--run", "run"]) in (0, 4)
+    out, err = capsys.readouterr()
+    assert out.startswith("### Part 1\n")
+    assert "rules plan and route, and checks in code grade" in err
+    assert "the corpus was sliced by rules, in its order" in err
+    receipt = json.loads(Path("run/receipt.json").read_text(encoding="utf-8"))
+    assert receipt["totals"]["calls"] == 2
+    assert main(["show", "run", "--check"]) == 0
