@@ -2,7 +2,8 @@
 
 Layout:
 
-- `routes`: from the shape of a question to the way it is answered, with the completeness guard
+- `routes`: from the shape of a question to the way it is answered
+- `completeness`: the guard that no question for everything is answered by a search
 - `shapes`: what kind of question it is: asked of each record, of everything, after one thing
 - `complexity` `vocabulary` `marks`: how large a task looks, from its text alone
 - `lookups`: what a task names that code can look for: quoted terms and ids

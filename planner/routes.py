@@ -6,34 +6,20 @@ sees the best hits and stays silent about the rest. The guard only ever upgrades
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 from corpus.questions import Question
 from executors.errors import ValidationError
+from planner.completeness import implies_completeness
 from planner.lookups import terms_of
 from planner.shapes import asks_one_thing, clauses_of, compiles_to_count, says_contains
 
-__all__ = ["Retrieval", "Route", "implies_completeness", "route", "route_by_rules"]
+__all__ = ["Retrieval", "Route", "route", "route_by_rules"]
 
 Retrieval = Literal["scan", "search", "exact", "tools", "read"]
 """How a node reads its corpus: every record judged and counted by code; the best hits of a search; a
 rule; tools that a worker chooses from; or all of it shown in the worker's own message."""
-
-# English words that ask for everything, and for quantities that need everything.
-_COMPLETE: Final = re.compile(
-    r"\b(?:all(?!-hands\b)|every|each|how\s+(?:many|much|often)|counts?|counting|total|number\s+of"
-    r"|enumerate|exhaustive(?:ly)?|complete(?:ly)?|sum\s+of|average|percent(?:age)?\s+of)\b",
-    re.IGNORECASE,
-)
-# The same in languages that share the Latin script and in a few that do not.
-_COMPLETE_ELSEWHERE: Final = re.compile(
-    r"\b(?:wie\s*viele?|wieviele?|alle[rns]?|jede[rsnm]?|anzahl|combien|tous|toutes|chaque|nombre\s+de"
-    r"|cu[aá]nt[oa]s?|tod[oa]s|cada|quant[oaie]s?|tutt[ie]|ogni|hoeveel|aantal|ile|wszystkie"
-    r"|сколько|все|каждый)\b|多少|几个|所有|いくつ|すべて|全部|몇|모든",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +33,6 @@ class Route:
     reason: str
     terms: tuple[str, ...] = ()
     """Exact terms of the question, where they decided."""
-
-
-def implies_completeness(text: object) -> bool:
-    """Return whether a text asks for all records or for a quantity; False for what is no text.
-
-    Linear in the length of the text. Knows English and the commonest words of a few other
-    languages; `compiles_to_count` sees questions that need everything without such a word.
-    """
-    if not isinstance(text, str):
-        return False
-    return bool(_COMPLETE.search(text) or _COMPLETE_ELSEWHERE.search(text))
 
 
 def route(

@@ -6,7 +6,8 @@ import pytest
 
 from corpus.questions import YesNo
 from executors.errors import ValidationError
-from planner.routes import implies_completeness, route, route_by_rules
+from planner.completeness import implies_completeness
+from planner.routes import route, route_by_rules
 
 COMPLETE = [
     "how many reports mention an incident?",
