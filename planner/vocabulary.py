@@ -165,8 +165,9 @@ LARGE_ELSEWHERE: Final = _stems(
 # ---------------------------------------------------------------- danger
 
 DANGERS: Final = re.compile(
-    r"\b(?:emergenc(?:y|ies)|outages?|breach(?:es)?|vulnerabilit(?:y|ies)|exploits?|corruption"
-    r"|data loss|incidents?|penetration|gdpr|hipaa|pci|compliance|regulations?"
+    r"\b(?:emergenc(?:y|ies)|outages?|breach(?:es|ed|ing)?|vulnerabilit(?:y|ies)|exploit(?:s|ed|ing)?"
+    r"|corruption|data\s+(?:loss(?:es)?|leaks?|leakage)|incidents?|penetration|gdpr|hipaa|pci"
+    r"|(?:non-?)?complian(?:ce|t)|regulat(?:ions?|ory)"
     r"|notf[aä]ll\w*|ausfall|ausfälle\w*|datenleck\w*|datenpanne\w*|sicherheitsl(?:ü|ue)cken?"
     r"|sicherheitsvorf[aä]ll\w*|datenverlust\w*|dsgvo|regulierung\w*"
     r"|panne|fuite de données|faille|vulnérabilité\w*|urgence|rgpd|conformité"
@@ -176,9 +177,19 @@ DANGERS: Final = re.compile(
     r"|漏洞|泄露|洩露|事故|故障|紧急|緊急|合规|脆弱性|漏えい|漏洩|システム障害|障害発生|취약점|유출|시스템 장애|장애 발생"
 )
 CRITICAL_CONTEXT: Final = _words("security", "production", "authentication", "authorization")
+# In all their endings, since what is secured is meant where securing it is.
 CRITICAL_ACTIONS: Final = _words(
-    *("fix", "patch", "investigate", "secure", "protect", "mitigate", "prevent", "respond"),
-    "handle",
+    *(
+        "fix(?:e[sd]|ing)?",
+        "patch(?:e[sd]|ing)?",
+        "investigat(?:e[sd]?|ing|ion)",
+        "secur(?:e[sd]?|ing)",
+    ),
+    *("protect(?:s|ed|ing|ion)?", "mitigat(?:e[sd]?|ing|ion)", "prevent(?:s|ed|ing|ion)?"),
+    *("respon(?:ds?|ded|ding|se)", "handl(?:e[sd]?|ing)"),
 )
 MONEY: Final = _words("payments?", "transactions?", "billing", "financial")
-MONEY_ACTIONS: Final = _words("encrypt", "secure", "protect", "audit")
+MONEY_ACTIONS: Final = _words(
+    *("encrypt(?:s|ed|ing|ion)?", "secur(?:e[sd]?|ing)", "protect(?:s|ed|ing|ion)?"),
+    "audit(?:s|ed|ing)?",
+)
