@@ -74,7 +74,7 @@ async def run_arbiter(
     Raises:
         Halted: the arbiter says that the run stops.
     """
-    plain = not is_async(function)
+    plain, cancels = not is_async(function), _cancels()
     try:
         with move_on_after(deadline) as scope:
             value = await _called(function, arguments, threaded=plain)
@@ -82,9 +82,14 @@ async def run_arbiter(
                 return value
             found = read(value)
             if isinstance(found, Unusable):
-                return _broken(kind, f"what it returned is no verdict: {found.what}")
+                wanted = "result" if kind == "broken-synthesis" else "verdict"
+                return _broken(kind, f"what it returned is no {wanted}: {found.what}")
             return found
-    except (Exception, SystemExit) as error:  # the caller's code: its faults are none of the result
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # the caller's code: its faults are none of the result
+        if isinstance(error, asyncio.CancelledError) and _cancels() > cancels:
+            raise  # else it was something that the caller's code waited for
         halted = _halt_in(error)
         if halted is not None:
             raise halted from error
@@ -137,6 +142,12 @@ def _line(text: str) -> str:
     line = " ".join(scrub(text).split())
     shown = "".join(char if char.isprintable() else "\ufffd" for char in line)
     return shown if len(shown) <= _DETAIL else f"{shown[: _DETAIL - 1]}…"
+
+
+def _cancels() -> int:
+    """Return how often this very task was cancelled, less what a scope of its own took back."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _halt_in(error: BaseException) -> Halted | None:

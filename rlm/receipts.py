@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpus.events import JudgeNoted, ScanStarted, SourceRead, WindowFinished
+from executors.characters import sound
 from executors.events import (
     CallFailed,
     CallFinished,
@@ -90,7 +92,11 @@ class Receipts:
 
     def to_json(self) -> str:
         """Return the receipt as indented JSON."""
-        return _adapter().dump_json(self, indent=2, exclude={"directory"}).decode()
+        try:
+            return _adapter().dump_json(self, indent=2, exclude={"directory"}).decode()
+        except ValueError:  # it writes UTF-8, which has no lone surrogates
+            plain = _adapter().dump_python(self, mode="json", exclude={"directory"})
+            return sound(json.dumps(plain, indent=2, ensure_ascii=False))
 
     @staticmethod
     def load(directory: Path) -> Receipts:

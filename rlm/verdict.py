@@ -107,7 +107,13 @@ def read_verdict(value: object) -> Verdict | Unusable:
     Fields that are properties are read, and what they raise is the caller's to handle.
     """
     if isinstance(value, Satisfied | NeedsRevision | Failed):
-        return value
+        sound = dataclasses.replace(
+            value,
+            score=_score(value.score),
+            critique=_text(value.critique),
+            suggestions=_texts(value.suggestions),
+        )
+        return value if sound == value else sound  # who made it may have filled in anything
     fields = _fields(value)
     if fields is None:
         return Unusable(what=f"it is {shape_of(value)}, where a verdict has `pass` or `status`")

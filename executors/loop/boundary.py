@@ -86,16 +86,14 @@ async def _tried(
         if inspect.isawaitable(value):
             return await _awaited(value, limit)
         return Returned(value=value)
-    except Halted:
+    except (Halted, KeyboardInterrupt, GeneratorExit):
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a caller's code
+    except BaseException as error:  # the boundary: a caller's code
+        if isinstance(error, get_cancelled_exc_class()) and _cancels() > cancels:
+            raise  # else something that it waited for was cancelled, not this task
         if (halt := _halt_in(error)) is not None:
             raise halt from None
         return Raised(error=error)
-    except get_cancelled_exc_class() as error:
-        if _cancels() > cancels:
-            raise
-        return Raised(error=error)  # something that it waited for was cancelled, not this task
 
 
 def attempt_now(function: Callable[..., object], *arguments: object) -> Returned | Raised:

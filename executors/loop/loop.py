@@ -8,6 +8,7 @@ from typing import Final
 import anyio.lowlevel
 
 from executors.calls.log import Answer
+from executors.characters import sound
 from executors.errors import ContextExceeded, Halted, ModelError, ToolBroken, ValidationError
 from executors.events import Warned
 from executors.loop.boundary import Raised, attempt_now, described
@@ -231,4 +232,4 @@ _CUT: Final[dict[str, EndedBy]] = {
 
 def _answer_of(reply: ModelReply) -> str:
     """Return what a reply says behind the reasoning that it begins with."""
-    return after_leading(Piece(0, reply.text), thoughts(reply.text)).text
+    return sound(after_leading(Piece(0, reply.text), thoughts(reply.text)).text)

@@ -58,7 +58,8 @@ class Toolbox:
         return self._tools.get(name)
 
 
-def _checked(tools: Sequence[Tool]) -> dict[str, Tool]:
+def _checked(given: Sequence[Tool]) -> dict[str, Tool]:
+    tools = tuple(given)  # a generator would give them once
     check_tools(tools)
     for tool in tools:
         check_schema(tool)

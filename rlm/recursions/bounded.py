@@ -51,6 +51,8 @@ def _ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
     blocked = result.blocked if isinstance(result, Short) else None
     verdict = result.verdict if isinstance(result, Answered) else None
     forest.tree.update(spec.node, "done" if blocked is None else "incomplete")
+    if (value := _value(result)) is not None:
+        forest.values[spec.node] = value
     forest.log.emit(
         TaskEnded(
             node=spec.node,
@@ -60,14 +62,13 @@ def _ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
             blocker=None if blocked is None else blocked.blocker,
             detail="" if blocked is None else scrub(blocked.detail[:500]),
             blocked_at=None if blocked is None else blocked.node,
-            shown=scrub(shown(_value(result))[:200]),
+            shown="" if value is None else scrub(shown(value)[:200]),
         )
     )
 
 
-def _value(result: NodeResult) -> object:
-    value = result.value if isinstance(result, Answered) else result.best
-    return "" if value is None else value
+def _value(result: NodeResult) -> object | None:
+    return result.value if isinstance(result, Answered) else result.best
 
 
 def tell_assessed(

@@ -115,7 +115,7 @@ def _file(value: object | None, *, whole: bool) -> str:
     held = summarise(value) if isinstance(value, Tally) else value
     try:
         return json.dumps({"whole": whole, "value": held}, indent=2, allow_nan=False) + "\n"
-    except (TypeError, ValueError):  # an object of the caller's own synthesis
+    except (TypeError, ValueError, RecursionError):  # an object of the caller's own synthesis
         return json.dumps({"whole": whole, "value": shown(value)}, indent=2) + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from executors.characters import sound
 from executors.engine.local import Done, Failed, Result, pull
 from executors.errors import Halted, ModelError
 from planner.complexity import assess
@@ -15,7 +16,7 @@ from planner.steps import MOST_STEPS, ModelPlanner
 from rlm.outcome import Blocker
 from rlm.recursions.bounded import bounded, tell_assessed
 from rlm.recursions.forest import Forest
-from rlm.recursions.joining import join, partial_of
+from rlm.recursions.joining import join, partial_of, turned_down
 from rlm.recursions.leaves import run_leaf
 from rlm.recursions.reading import Slice, equal_slices, named, room_to_read
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, first_blocked
@@ -68,9 +69,7 @@ async def _planned(forest: Forest, spec: Spec, *, count: int) -> list[Spec] | Sh
         )
         steps = "\n".join(f"- {step.action}" for step in fault.steps)
         return Short(best=steps or None, blocked=blocked, missing=(spec.title,))
-    return [
-        spec.child(index, task) for index, task in enumerate(step.action for step in plan.steps)
-    ]
+    return [spec.child(index, sound(step.action)) for index, step in enumerate(plan.steps)]
 
 
 def _said(fault: PlanError) -> str:
@@ -186,13 +185,18 @@ async def _joined(forest: Forest, spec: Spec, results: list[tuple[Spec, NodeResu
     """Put together what children answered; what one of them lacks, the whole lacks."""
     how = spec.options.synthesize or "concat"
     value = await join(forest, spec, results, how=how)
-    if isinstance(value, Blocked):
-        return Short(best=partial_of(results), blocked=value, missing=(spec.title,))
     short = [result for _, result in results if isinstance(result, Short)]
-    if not short:
-        return Answered(value=value, checked=all(_checked(r) for _, r in results))
     lacking = tuple(child.title for child, result in results if isinstance(result, Short))
-    return Short(best=value, blocked=first_blocked(short), missing=lacking)
+    if isinstance(value, Blocked):
+        own = value.blocker == "broken-synthesis" or not short
+        blocked = value if own else first_blocked(short)
+        return Short(best=partial_of(results), blocked=blocked, missing=(spec.title, *lacking))
+    if not short:
+        # What a model merged is a text of its own, which no check has looked at.
+        checked = how != "merge" and all(_checked(r) for _, r in results)
+        return Answered(value=value, verdict=turned_down(results), checked=checked)
+    best = value if callable(how) or partial_of(results) is not None else None
+    return Short(best=best, blocked=first_blocked(short), missing=lacking)
 
 
 def _checked(result: NodeResult) -> bool:

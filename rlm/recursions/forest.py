@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncGenerator
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from typing import Literal
 
 import anyio
 
+from corpus.results import Tally
 from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
@@ -22,7 +24,7 @@ from executors.loop.worker import ToolRequest
 from executors.models.base import Model
 from executors.replies import JsonValue
 from planner.tree import TaskTree, TreeFull
-from rlm.recursions.options import RecurseOptions
+from rlm.recursions.options import SPAWN, RecurseOptions
 from rlm.recursions.reading import room_for_answer
 from rlm.recursions.results import Blocked, Short
 from rlm.recursions.searching import Searching
@@ -31,6 +33,10 @@ from rlm.recursions.wiring import Wiring
 from rlm.runs.log import RunLog
 
 __all__ = ["Forest", "Models", "Slot"]
+
+
+def _sets() -> defaultdict[NodeId, set[str]]:
+    return defaultdict(set)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +70,14 @@ class Forest:
     """What stopped the tree; the first one counts."""
     notes: list[str] = field(default_factory=list[str])
     """What the reader of the result should know of how it came about."""
-    spawned: int = 0
-    """Nodes that models asked for and got."""
+    spawned: int | None = None
+    """Nodes that models asked for and got, in all sessions; None until the first of this one."""
+    values: dict[NodeId, object] = field(default_factory=dict[NodeId, object])
+    """What nodes came to that have ended, for whoever asks before their parents have."""
+    counting: Callable[[], Tally] | None = None
+    """Counts what a scan of the whole corpus has judged so far."""
+    called: defaultdict[NodeId, set[str]] = field(default_factory=_sets)
+    """The tools that each worker called, by its node."""
     _claimed: Counter[NodeId] = field(default_factory=Counter[NodeId])
     _limiter: anyio.CapacityLimiter | None = None
 
@@ -145,15 +157,28 @@ class Forest:
 
         What was admitted once is admitted in every session, so that a resumed tree is the same one.
         """
-        key = _admission(child.node)
-        known = self.journal.tool_found(key) is not None
-        if not known and self.spawned >= self.options.max_nodes:
-            return False
-        if not known:
-            self.journal.tool_begun(key, name="spawn_child")
-        self.spawned += 1
+        key, cap = _admission(child.node), self.options.max_nodes
+        if self.journal.tool_found(key) is None:
+            refusal = _refusal(child.node, cap)
+            if self.journal.tool_found(refusal) is not None:
+                return False
+            if self._admitted() >= cap:
+                self.journal.tool_begun(refusal, name=SPAWN)
+                return False
+            # First the place that is taken: a process that dies in between has one place less in
+            # its next session, and never one too many.
+            self.journal.tool_begun(_place(self._admitted()), name=SPAWN)
+            self.spawned = self._admitted() + 1
+            self.journal.tool_begun(key, name=SPAWN)
         self.grow(child, origin="spawned")
         return True
+
+    def _admitted(self) -> int:
+        """Return how many nodes models got in all sessions, those that will yet be met included."""
+        if self.spawned is None:
+            places = takewhile(lambda n: self.journal.tool_found(_place(n)) is not None, count())
+            self.spawned = sum(1 for _ in places)
+        return self.spawned
 
     def claim(self, parent: NodeId) -> int:
         """Return the next index among the children of a node, whatever they are."""
@@ -203,3 +228,11 @@ class Slot:
 
 def _admission(child: NodeId) -> ContentKey:
     return content_key("admitted", child)
+
+
+def _refusal(child: NodeId, cap: int) -> ContentKey:
+    return content_key("refused", child, str(cap))
+
+
+def _place(number: int) -> ContentKey:
+    return content_key("place", str(number))

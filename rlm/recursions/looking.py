@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from corpus.exact import terms_predicate
@@ -18,13 +20,14 @@ from corpus.tools import (
     build_search_tool,
 )
 from executors.fences import fenced
-from executors.ids import child_of
+from executors.ids import NodeId, child_of
 from executors.tools.base import Tool
 from planner.routes import Route, route, route_by_rules
 from rlm.recursions.forest import Forest
+from rlm.recursions.offering import offered
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.reading import equal_slices, room_to_read
-from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, shown
 from rlm.recursions.scanning import Scanning
 from rlm.recursions.spec import Spec
 
@@ -56,6 +59,8 @@ class Looking:
         self._forest = forest
         self._spec = spec
         self._route = chosen
+        self._counted: dict[str, tuple[NodeId, Tally]] = {}
+        """What the worker had counted, by its question: the last count of each."""
 
     async def alone(self) -> NodeResult | None:
         """Return what code and the judge find without a worker; None where one has to work."""
@@ -86,12 +91,7 @@ class Looking:
 
     def with_tools(self, given: Tools) -> Tools:
         """Return the caller's tools, and those that the route calls for."""
-        mine = self._tools()
-        if not mine:
-            return given
-        if callable(given):
-            return lambda: (*given(), *mine)
-        return (*given, *mine)
+        return offered(given, self._tools(), partial(self._forest.log.warn, self._spec.node))
 
     def _tools(self) -> list[Tool]:
         forest, spool = self._forest, self._forest.spool
@@ -129,6 +129,7 @@ class Looking:
         if blocked is not None:
             return Short(best=None, blocked=blocked, missing=(spec.title,))
         scanning = Scanning.by_model(forest, judge, spec.task, spec.options)
+        forest.counting = scanning.tally
         await scanning.run(spec.node, cap=forest.wiring.concurrency)
         return self._result(scanning.tally())
 
@@ -148,6 +149,35 @@ class Looking:
         forest.note(f"counted by code: {name}")
         await scanning.run(spec.node, cap=1)
         return self._result(scanning.tally())
+
+    def held_against(self, result: NodeResult) -> NodeResult:
+        """Return what a worker came to, held against what it had counted.
+
+        A count that is no whole one makes no whole answer, whatever the worker says of it; and where
+        the worker came to nothing, what was counted is the best there is.
+        """
+        counted = self._counted
+        if isinstance(result, Short):
+            kept = self._kept() if result.best is None and counted else result.best
+            return replace(result, best=kept)
+        for question, (place, tally) in counted.items():
+            if not tally.complete:
+                left = tally.states["unresolved"]
+                detail = f"{left:,} record(s) were never judged for {question[:200]!r}"
+                blocked = Blocked(
+                    blocker="unresolved-records", detail=detail, node=place, task=question
+                )
+                return Short(best=result.value, blocked=blocked, missing=(self._spec.title,))
+        forest = self._forest
+        looks = {tool.name for tool in self._tools()}
+        if looks and not looks & forest.called[self._spec.node]:
+            forest.note("the worker answered without a look into the corpus")
+        return result
+
+    def _kept(self) -> object:
+        if len(self._counted) == 1:
+            return next(tally for _, tally in self._counted.values())
+        return "\n".join(f"{asked}: {shown(tally)}" for asked, (_, tally) in self._counted.items())
 
     def _result(self, result: Tally) -> NodeResult:
         halted = self._forest.halted
@@ -173,7 +203,8 @@ class Looking:
         place = child_of(spec.node, forest.claim(spec.node))
         with forest.log.node(place, f"scan_count: {question[:60]}"):
             halted = await scanning.run(place, cap=forest.wiring.concurrency)
+        result = scanning.tally()
+        self._counted[question] = place, result
         if halted is not None:
             raise halted
-        result = scanning.tally()
         return ScanFound.of(result, window=spec.options.window)

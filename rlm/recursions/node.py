@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from executors.loop.worked import Finished
 from executors.tools.base import Tool
@@ -12,9 +13,10 @@ from planner.routes import Route
 from rlm.recursions.bounded import bounded, tell_assessed
 from rlm.recursions.fanout import fan_out
 from rlm.recursions.forest import Forest
-from rlm.recursions.joining import join, partial_of
+from rlm.recursions.joining import join, partial_of, turned_down
 from rlm.recursions.leaves import run_leaf
 from rlm.recursions.looking import Looking, choose_route
+from rlm.recursions.offering import offered
 from rlm.recursions.partition import partition
 from rlm.recursions.results import (
     Answered,
@@ -65,8 +67,8 @@ async def _driven(forest: Forest, spec: Spec, complexity: Complexity, route: Rou
     spawns = complexity.needs_planning and spec.depth < spec.options.max_depth and forest.can_plan
     if not spawns:
         async with forest.slot():
-            return await run_leaf(forest, spec, tools=tools, shown=records)
-    return await _spawning(forest, spec, tools, records)
+            return looking.held_against(await run_leaf(forest, spec, tools=tools, shown=records))
+    return looking.held_against(await _spawning(forest, spec, tools, records))
 
 
 async def _spawning(
@@ -77,9 +79,8 @@ async def _spawning(
 ) -> NodeResult:
     async with forest.slot() as slot:
         brood = Brood(forest, spec, slot, run_node)
-        worked = await run_worker(
-            forest, spec, tools=_with(tools, brood.tool), spawns=True, shown=records
-        )
+        mine = offered(tools, (brood.tool,), partial(forest.log.warn, spec.node))
+        worked = await run_worker(forest, spec, tools=mine, spawns=True, shown=records)
     children = brood.in_order
     short = [result for _, result in children if isinstance(result, Short)]
     if not isinstance(worked, Finished):
@@ -101,7 +102,7 @@ async def _spawning(
         return Short(best=value, blocked=first_blocked(short), missing=lacking)
     if brood.refused is not None:
         return Short(best=value, blocked=brood.refused, missing=(brood.refused.task,))
-    return Answered(value=value)
+    return Answered(value=value, verdict=turned_down(children))
 
 
 def _short_by_halt(forest: Forest, spec: Spec, value: object) -> Short:
@@ -113,12 +114,3 @@ def _short_by_halt(forest: Forest, spec: Spec, value: object) -> Short:
         task=spec.task,
     )
     return Short(best=value, blocked=blocked, missing=(spec.title,))
-
-
-def _with(
-    tools: Sequence[Tool] | Callable[[], Sequence[Tool]], spawn: Tool
-) -> Sequence[Tool] | Callable[[], Sequence[Tool]]:
-    if callable(tools):
-        given = tools
-        return lambda: (*given(), spawn)
-    return (*tools, spawn)

@@ -6,13 +6,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from inspect import isasyncgenfunction
+from math import isfinite
 from typing import Any, Final, Literal, Self, cast, get_args
 
 from corpus.questions import require_encodable
 from corpus.sources import SourceLike
 from corpus.votes import VOTES, Votes
+from executors.coroutines import is_async
 from executors.errors import ValidationError
+from executors.loop.worker import Tools, check_tools
 from executors.replies import JsonValue
+from executors.tools.arguments import check_schema
 from executors.tools.base import Tool
 from planner.families import Mode
 from planner.routes import Retrieval
@@ -21,7 +26,7 @@ from rlm.evaluator import Evaluate
 from rlm.refinement import RefineLeaf
 from rlm.synthesis import Synthesize
 
-__all__ = ["KEPT", "Kept", "OnDuplicate", "RecurseOptions"]
+__all__ = ["KEPT", "SPAWN", "Kept", "OnDuplicate", "RecurseOptions"]
 
 OnDuplicate = Literal["refuse", "suffix"]
 _STRIPPED: Final = (
@@ -50,6 +55,8 @@ class Kept(Enum):
 
 
 KEPT: Final = Kept.CORPUS
+SPAWN: Final = "spawn_child"
+"""The tool by which a worker hands parts of its task to children."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +118,25 @@ class RecurseOptions:
             blank = value is None or not value.strip()
             object.__setattr__(self, name, None if blank else str(value).strip())
             require_encodable(getattr(self, name) or "", name)
+        self._refuse_odd()
         self._refuse_without_effect()
+
+    def _refuse_odd(self) -> None:
+        """Refuse what is no value of its kind at all."""
+        heat: object = self.temperature
+        if heat is not None and not _is_heat(heat):
+            raise ValidationError(
+                f"temperature={heat!r}"[:200],
+                hint="give a number from 0 on, or None for the model's own",
+            )
+        if not isinstance(cast("object", self.planner_rules), bool):
+            raise ValidationError(
+                f"planner_rules={self.planner_rules!r}"[:200], hint="give True or False"
+            )
+        run: object = self.run
+        if run is not None and (not isinstance(run, str | os.PathLike) or not _names(run)):
+            raise ValidationError(f"run={run!r}"[:200], hint="name a directory (--run DIR)")
+        object.__setattr__(self, "tools", _tools(self.tools))
 
     def _refuse_without_effect(self) -> None:
         if self.corpus is None:
@@ -209,6 +234,42 @@ class RecurseOptions:
         given: dict[str, Any] = {n: values[n] for n in _RECORDED if n in values}
         given.update(overrides)
         return cls(**given)
+
+
+def _tools(given: object) -> Tools:
+    """Return tools that are ones, as they are now, or the function that gives them.
+
+    Raises:
+        ValidationError: they are something else, or one of them stands for ours.
+    """
+    hint = "give a list of rlm.tool(function), or a plain function that returns one"
+    if callable(given):
+        if is_async(given) or isasyncgenfunction(given):
+            raise ValidationError(f"tools={given!r} is asynchronous"[:200], hint=hint)
+        return cast("Tools", given)
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise ValidationError(f"tools={given!r}"[:200], hint=hint)
+    tools = tuple(cast("Sequence[Tool]", given))
+    check_tools(tools)
+    for tool in tools:
+        if tool.name == SPAWN:
+            raise ValidationError(
+                f"a tool is named {tool.name!r}, as the one by which workers hand on is",
+                hint="give it another name",
+            )
+        check_schema(tool)
+    return tools
+
+
+def _is_heat(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and isfinite(cast("float", value)) and cast("float", value) >= 0
+
+
+def _names(path: object) -> bool:
+    """Whether a path is one that a file system can hold."""
+    text = os.fspath(cast("os.PathLike[str]", path))
+    return isinstance(cast("object", text), str) and bool(text) and "\0" not in text
 
 
 def _as_text(value: object) -> str:

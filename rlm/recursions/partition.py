@@ -41,6 +41,7 @@ async def _counted(forest: Forest, spec: Spec, parts: tuple[range, ...]) -> Node
     if judge is None:
         return forest.no_judge(spec.node, spec.task)
     scanning = Scanning.by_model(forest, judge, spec.task, spec.options)
+    forest.counting = scanning.tally
     at_once = min(len(parts), forest.wiring.concurrency)
     cap = -(-forest.wiring.concurrency // at_once)
     children = [
@@ -66,10 +67,10 @@ async def _counted(forest: Forest, spec: Spec, parts: tuple[range, ...]) -> Node
         forest.halt(stopped)
     result = scanning.tally()
     lacking = [c for c in children if unresolved_in(result, parts[c.index]) or c.index in failed]
-    if not lacking:
-        return Answered(value=result, checked=True)
-    first = lacking[0]
     halted = forest.halted
+    if not lacking and halted is None:
+        return Answered(value=result, checked=True)
+    first = lacking[0] if lacking else spec
     blocked = Blocked(
         blocker="unresolved-records" if halted is None else blocker_of(halted),
         detail=f"{result.states['unresolved']:,} record(s) were never judged"
@@ -78,4 +79,5 @@ async def _counted(forest: Forest, spec: Spec, parts: tuple[range, ...]) -> Node
         node=first.node,
         task=first.task,
     )
-    return Short(best=result, blocked=blocked, missing=tuple(c.title for c in lacking))
+    missing = tuple(child.title for child in lacking) or (spec.title,)
+    return Short(best=result, blocked=blocked, missing=missing)

@@ -14,6 +14,7 @@ from executors.errors import (
     OutOfQuota,
 )
 from executors.ids import NodeId
+from executors.loop.boundary import Returned, attempt_now
 from rlm.outcome import Blocker
 from rlm.verdict import Verdict
 
@@ -83,6 +84,12 @@ def shown(value: object) -> str:
     import json  # values that are no text are rare
 
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=str)
-    except ValueError:
-        return str(value)
+        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=_worded)
+    except (TypeError, ValueError, RecursionError):
+        return _worded(value)
+
+
+def _worded(value: object) -> str:
+    """Return what a value says of itself; its type, where it cannot even do that."""
+    got = attempt_now(str, value)
+    return str(got.value) if isinstance(got, Returned) else f"<{type(value).__name__}>"

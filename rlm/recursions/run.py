@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,7 +18,7 @@ from executors.calls.calls import Calls
 from executors.engine.stop import Stop
 from executors.errors import Halted, RunDirError, UsageError
 from executors.gate.allowance import CapsAllowance
-from executors.ids import RunId, new_run_id
+from executors.ids import NodeId, RunId, new_run_id
 from executors.models.prices import price_list
 from planner.tree import TaskTree
 from rlm.corpora import open_corpus
@@ -25,9 +27,9 @@ from rlm.recursions.ending import Ending, RecurseOutcome
 from rlm.recursions.forest import Forest
 from rlm.recursions.node import run_node
 from rlm.recursions.options import Kept, RecurseOptions
-from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
+from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, shown
 from rlm.recursions.searching import Searching
-from rlm.recursions.sensing import bind_sensor
+from rlm.recursions.sensing import bound_sensor
 from rlm.recursions.spec import Spec
 from rlm.recursions.wiring import Wiring
 from rlm.runs.home import how_to_go_on
@@ -35,6 +37,7 @@ from rlm.runs.keeping import KEEP_DAYS
 from rlm.runs.log import ROOT, ModelWarnings, RunLog
 from rlm.runs.manifest import Manifest
 from rlm.runs.session import Session, Wanted
+from rlm.synthesis import concat
 
 __all__ = ["RecurseRun"]
 
@@ -165,7 +168,8 @@ class RecurseRun:
             spool=await self._read(),
             goes_on=_was_cut_off(self._session.before),
         )
-        bind_sensor(self._options.refine_leaf, forest.spool)
+        sensing = bound_sensor(self._options.refine_leaf, forest.spool)
+        options = replace(self._options, refine_leaf=sensing)
         forest.notes.extend(self._cast.notes)
         if forest.spool is not None:
             folder, foreign = self._session.directory / "spool", self._session.manifest.foreign
@@ -178,13 +182,27 @@ class RecurseRun:
                 task=self._task,
             )
             return self._ending.of(Short(best=None, blocked=blocked), ())
-        spec = Spec(node=ROOT, task=self._task, depth=0, index=0, options=self._options)
+        spec = Spec(node=ROOT, task=self._task, depth=0, index=0, options=options)
         result = await self._grown(forest, spec)
         calls.tell_pace()
         return self._ending.of(result, tuple(forest.notes))
 
     async def _grown(self, forest: Forest, spec: Spec) -> NodeResult:
-        """Let the tree grow from its root, for as long as nobody wishes to stop."""
+        """Let the tree grow from its root, and let go of what it read with."""
+        held: object = None
+        try:
+            result = await self._tended(forest, spec)
+            held = result.value if isinstance(result, Answered) else result.best
+        finally:
+            with anyio.CancelScope(shield=True):
+                if forest.searching is not None:
+                    await forest.searching.aclose()
+            if forest.spool is not None and not isinstance(held, Tally):  # it reads its ids there
+                forest.spool.close()
+        return result
+
+    async def _tended(self, forest: Forest, spec: Spec) -> NodeResult:
+        """Let the tree grow for as long as nobody wishes to stop."""
         result: NodeResult | None = None
         try:
             async with anyio.create_task_group() as group:
@@ -193,13 +211,6 @@ class RecurseRun:
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        finally:
-            with anyio.CancelScope(shield=True):
-                if forest.searching is not None:
-                    await forest.searching.aclose()
-            held = result.value if isinstance(result, Answered) else result and result.best
-            if forest.spool is not None and not isinstance(held, Tally):  # it reads its ids there
-                forest.spool.close()
         return result or _cut_off(forest, spec)
 
     async def _heed(self, forest: Forest, scope: anyio.CancelScope) -> None:
@@ -257,7 +268,23 @@ def _cut_off(forest: Forest, spec: Spec) -> Short:
     blocked = Blocked(
         blocker=blocker_of(halted), detail=halted.what, node=spec.node, task=spec.task
     )
-    return Short(best=None, blocked=blocked, missing=(spec.title,))
+    return Short(best=_kept(forest), blocked=blocked, missing=(spec.title,))
+
+
+def _kept(forest: Forest) -> object | None:
+    """Return what was counted, or what the highest of the nodes that have ended came to."""
+    if forest.counting is not None:
+        return forest.counting()
+    ended = forest.values
+    highest = [node for node in ended if not any(above in ended for above in _above(node))]
+    ordered = sorted(highest, key=lambda node: [int(part) for part in node.split(".")[1:]])
+    return concat([ended[node] for node in ordered], shown) if ordered else None
+
+
+def _above(node: NodeId) -> Iterator[NodeId]:
+    while "." in node:
+        node = NodeId(node.rpartition(".")[0])
+        yield node
 
 
 def _was_cut_off(before: Manifest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from rlm.sensors.base import Sensor, SensorContext
 from rlm.sensors.cited import citations
 from rlm.sensors.schema import json_schema
 
-__all__ = ["CorpusSensor", "bind_sensor", "leaf_sensor"]
+__all__ = ["CorpusSensor", "bound_sensor", "leaf_sensor"]
 
 
 class CorpusSensor:
@@ -26,10 +27,9 @@ class CorpusSensor:
 
     def __init__(self, make: Callable[[Spool], Sensor]) -> None:
         self.make = make
-        self._bound: Sensor | None = None
 
-    def bind(self, spool: Spool | None) -> None:
-        """Let it look into these records.
+    def over(self, spool: Spool | None) -> Sensor:
+        """Return the sensor that looks into these records.
 
         Raises:
             ConfigError: there are none.
@@ -39,21 +39,27 @@ class CorpusSensor:
                 "the sensor looks into the records, and there is no corpus",
                 hint="give one with corpus= (--corpus), or leave the sensor out",
             )
-        self._bound = self.make(spool)
+        return self.make(spool)
 
     def __call__(self, result: str, context: SensorContext) -> object:
-        assert self._bound is not None
-        return self._bound(result, context)
+        """Refuse to judge: nobody has said over which records."""
+        raise ConfigError(
+            "the sensor looks into records, and no run has bound it to any",
+            hint="hand it to rlm.recurse with a corpus",
+        )
 
 
-def bind_sensor(how: RefineLeaf | None, spool: Spool | None) -> None:
-    """Bind the sensor of leaves to the records of a run, where it is one that looks into them.
+def bound_sensor(how: RefineLeaf | None, spool: Spool | None) -> RefineLeaf | None:
+    """Return how leaves try again, with a sensor that looks into the records of this very run.
+
+    A new one: another run may share the same `RefineLeaf`, and has other records.
 
     Raises:
-        ConfigError: it is, and there are no records.
+        ConfigError: the sensor looks into records, and there are none.
     """
-    if how is not None and isinstance(how.sensor, CorpusSensor):
-        how.sensor.bind(spool)
+    if how is None or not isinstance(how.sensor, CorpusSensor):
+        return how
+    return replace(how, sensor=how.sensor.over(spool))
 
 
 def leaf_sensor(spec: str) -> RefineLeaf:

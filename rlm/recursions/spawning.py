@@ -6,13 +6,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from executors.characters import sound
 from executors.tools.base import Arguments, Tool, ToolContext
 from rlm.recursions.forest import Forest, Slot
+from rlm.recursions.options import SPAWN
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, shown
 from rlm.recursions.spec import Spec
+from rlm.verdict import Failed, NeedsRevision, status_of
 
 __all__ = ["Brood"]
 
+_CRITIQUE: Final = 500  # characters of what a check said, as a parent reads them
 _PARAMETERS: Final = {
     "type": "object",
     "properties": {
@@ -48,7 +52,7 @@ class Brood:
     def tool(self) -> Tool:
         """What the worker is offered."""
         return Tool(
-            name="spawn_child",
+            name=SPAWN,
             description=_DESCRIPTION,
             parameters=_PARAMETERS,
             execute=self._spawn,
@@ -64,7 +68,7 @@ class Brood:
 
     async def _spawn(self, arguments: Arguments, context: ToolContext) -> str:
         del context
-        subtask = str(arguments.get("subtask", "")).strip()
+        subtask = sound(str(arguments.get("subtask", ""))).strip()
         if not subtask:
             return "error: subtask is empty; write the whole subtask into it"
         if " ".join(subtask.split()) == " ".join(self.parent.task.split()):
@@ -100,6 +104,9 @@ def _unended(child: Spec) -> Short:
 def _told(result: NodeResult) -> str:
     """Return what the parent reads of a child."""
     match result:
+        case Answered(value=value, verdict=NeedsRevision() | Failed() as verdict):
+            said = verdict.critique[:_CRITIQUE] or status_of(verdict)
+            return f"[did not pass its check: {said}]\n{shown(value)}"
         case Answered(value=value):
             return shown(value)
         case Short(best=best, blocked=blocked):

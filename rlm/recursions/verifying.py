@@ -10,7 +10,7 @@ from rlm.evaluator import DEFAULT_RUBRIC, Broken, EvaluationContext, Evaluator, 
 from rlm.recursions.forest import Forest
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.spec import Spec
-from rlm.verdict import Satisfied, Verdict
+from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
 
 __all__ = ["verified"]
 
@@ -28,7 +28,7 @@ async def verified(forest: Forest, spec: Spec, result: NodeResult, *, critical: 
         return result
     options = spec.options
     asked = options.evaluate is not None or options.contract is not None
-    if not asked and not critical:
+    if not asked and (not critical or isinstance(result.verdict, NeedsRevision | Failed)):
         return result
     if not asked and result.checked:
         if isinstance(result.value, Tally) and result.verdict is None:

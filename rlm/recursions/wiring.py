@@ -75,7 +75,7 @@ class Wiring:
     def __post_init__(self) -> None:
         for name in ROLES:
             value: object = getattr(self, name)
-            if value is not None and not isinstance(value, str | Model):
+            if value is not None and (not isinstance(value, str | Model) or value == ""):
                 raise ValidationError(
                     f"{name}={value!r}"[:200], hint="give a spec such as 'openai:gpt-x', or a Model"
                 )

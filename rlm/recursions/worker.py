@@ -81,6 +81,7 @@ async def run_worker(
         stop=forest.stop,
     )
     worked = await work(worker, (Message(role="user", content=text),))
+    forest.called[spec.node].update(worked.log.tool_calls)
     if isinstance(worked, Ended) and isinstance(worked.error, Halted):
         forest.halt(worked.error)
     return worked
