@@ -100,6 +100,7 @@ class Plan:
     """Steps with unique ids, known dependencies and no circle: acyclic by construction.
 
     Raises:
+        ValidationError: it is no list of steps.
         PlanError: there is no step, or an id stands twice, or a step waits for one that is not
             there, or steps wait for each other; the message names them.
     """
@@ -109,7 +110,7 @@ class Plan:
     """Who waits for whom, by id."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "steps", _steps(self.steps))
         if not self.steps:
             raise PlanError("the plan has no steps", kind="empty", hint="give at least one")
         self._check_ids()
@@ -158,6 +159,22 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+
+def _steps(given: object) -> tuple[Step, ...]:
+    if not isinstance(given, list | tuple):
+        raise ValidationError(
+            f"steps={given!r} is no list of steps"[:200], hint="give a Plan, or a list of Step"
+        )
+    some = cast("Sequence[object]", given)
+    for step in some:
+        if not isinstance(step, Step):
+            raise ValidationError(
+                f"{step!r} is no Step"[:200],
+                where="the steps of a plan",
+                hint="make it one: Step(id='s1', action='what to do')",
+            )
+    return tuple(cast("Sequence[Step]", some))
 
 
 def _is_text(value: object) -> bool:

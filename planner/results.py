@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Generic, Literal, TypeGuard, TypeVar
+from typing import Generic, Literal, TypeGuard, TypeVar, cast
 
 from executors.errors import RlmError, ValidationError
 from planner.plan import Step
@@ -73,7 +73,8 @@ class StepRetry:
     """How often a whole step is tried; model calls have their own retries beneath.
 
     Raises:
-        ValidationError: fewer tries than one, or a wait that is negative or endless.
+        ValidationError: fewer tries than one, a wait that is negative or endless, or a `when` that
+            cannot be called.
     """
 
     attempts: int = 2
@@ -86,8 +87,16 @@ class StepRetry:
     def __post_init__(self) -> None:
         if not is_count(self.attempts):
             raise ValidationError(f"attempts={self.attempts!r}", hint="give 1 or more tries")
-        if not 0 <= self.wait < inf:
+        if not _is_wait(self.wait):
             raise ValidationError(f"wait={self.wait!r}", hint="give seconds, from 0 on")
+        if not callable(cast("object", self.when)):
+            raise ValidationError(
+                f"when={self.when!r} cannot be called"[:200], hint="give a function of an error"
+            )
+
+
+def _is_wait(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
 
 
 def is_count(value: object) -> TypeGuard[int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Generic, TypeVar, assert_never, cast, overload
+from typing import Final, Generic, TypeVar, assert_never, cast, overload
 
 from executors.clock import Clock, SystemClock
 from executors.coroutines import is_async
@@ -37,6 +37,8 @@ OnStepStart = Callable[[Step], Awaitable[None] | None]
 OnStepDone = Callable[[Step, R], Awaitable[None] | None]
 OnStepFail = Callable[[Step, Exception], Awaitable[None] | None]
 OnState = Callable[[Step, StepState], None]
+_AT_ONCE: Final = ("on_state", "settle")
+"""Hooks that are called and never waited for."""
 
 
 @overload
@@ -111,7 +113,8 @@ async def run_plan(
 
     Raises:
         PlanError: the steps make no plan.
-        ValidationError: `execute` cannot be called, or `concurrency` lets nothing through.
+        ValidationError: these are no steps, `execute` or a hook cannot be called, `on_state` or
+            `settle` is asynchronous, or `concurrency` lets nothing through.
         Halted: a bound said stop; what was begun has ended, and `settle` was told of it.
 
     Example:
@@ -122,13 +125,16 @@ async def run_plan(
         >>> [result.value for result in anyio.run(run_plan, steps, do)]
         ['CUT', 'GLUE']
     """
-    plan = _plan_of(steps)
-    if not callable(execute):
-        raise ValidationError(
-            f"execute={execute!r} cannot be called"[:200], hint="give a function of a step"
-        )
-    if concurrency is not None and not is_count(concurrency):
-        raise ValidationError(f"concurrency={concurrency!r}", hint="give 1 or more, or None")
+    plan = steps if isinstance(steps, Plan) else Plan(steps=cast("tuple[Step, ...]", steps))
+    told = {
+        "on_wave_start": on_wave_start,
+        "on_step_start": on_step_start,
+        "on_step_done": on_step_done,
+        "on_step_fail": on_step_fail,
+        "on_state": on_state,
+        "settle": settle,
+    }
+    _check(execute, concurrency, retry, told)
     named = {step.id: step for step in plan.steps}
     hooks = _Hooks(
         start=on_step_start,
@@ -156,18 +162,26 @@ async def run_plan(
     return [runner.results[id_] for id_ in named]
 
 
-def _plan_of(steps: object) -> Plan:
-    if isinstance(steps, Plan):
-        return steps
-    if not isinstance(steps, list | tuple):
+def _check(
+    execute: object, concurrency: object, retry: object, hooks: Mapping[str, object]
+) -> None:
+    if not callable(execute):
         raise ValidationError(
-            f"steps={steps!r} is no list of steps"[:200], hint="give a Plan, or a list of Step"
+            f"execute={execute!r} cannot be called"[:200], hint="give a function of a step"
         )
-    given = cast("Sequence[object]", steps)
-    for step in given:
-        if not isinstance(step, Step):
-            raise ValidationError(f"{step!r} is no Step"[:200])
-    return Plan(steps=tuple(cast("Sequence[Step]", given)))
+    if concurrency is not None and not is_count(concurrency):
+        raise ValidationError(f"concurrency={concurrency!r}", hint="give 1 or more, or None")
+    if not isinstance(retry, StepRetry | None):
+        raise ValidationError(f"retry={retry!r}"[:200], hint="give StepRetry(attempts=…), or None")
+    for name, hook in hooks.items():
+        if hook is None:
+            continue
+        if not callable(hook):
+            raise ValidationError(f"{name}={hook!r} cannot be called"[:200], hint="give a function")
+        if name in _AT_ONCE and is_async(hook):
+            raise ValidationError(
+                f"{name} is asynchronous, and nobody waits for it", hint="give a plain function"
+            )
 
 
 async def _wave(

@@ -70,7 +70,8 @@ async def pull(
     A halt stops the pulling; what is in flight ends and is settled, then the halt is raised. So
     does a stop that is asked, but it bounds the wait: after its grace what is still in flight is
     cancelled and settled as `Failed`. Cancellation passes through at once. An error of the source
-    itself, and what is no Exception, such as SystemExit, is raised as it is.
+    itself, and what is no Exception, such as SystemExit, is raised as it is. Where only something
+    that the work waited for was cancelled, and not the work, its item has failed.
 
     Args:
         items: read one at a time, each only when a worker is free.
@@ -132,6 +133,7 @@ class _Crew(Generic[T, R]):
         from asyncio import get_running_loop  # heavy; whoever runs this has a loop, and loaded it
 
         self._loop = get_running_loop()
+        self._cancelled = anyio.get_cancelled_exc_class()
         self.stop = stop
         self._source = _Source(items)
         self._work = work
@@ -190,7 +192,7 @@ class _Crew(Generic[T, R]):
             if isinstance(item, _End):
                 return
             me.item = item
-            self._settled(me, await self._tried(item))
+            self._settled(me, await self._tried(item, cancelling))
 
     def _cancelling(self) -> Callable[[], int]:
         """Return what says how often the task that runs this was cancelled."""
@@ -232,7 +234,7 @@ class _Crew(Generic[T, R]):
         except Halted as halt:
             self._halt(halt)
 
-    async def _tried(self, item: T) -> Result[T, R]:
+    async def _tried(self, item: T, cancelling: Callable[[], int]) -> Result[T, R]:
         if self.stop.asked:  # while the source was waited for
             return Failed(item=item, error=self.stop.error())
         try:
@@ -242,6 +244,10 @@ class _Crew(Generic[T, R]):
             return Failed(item=item, error=halt)
         except Exception as error:  # noqa: BLE001 - the boundary: one bad item never ends its siblings
             return Failed(item=item, error=error)
+        except self._cancelled:
+            if cancelling():
+                raise
+            return Failed(item=item, error=_cancelled_inside())
 
     def _heed(self) -> bool:
         """Return whether nothing more is to be pulled; a stop that was asked is a halt like others."""
@@ -255,6 +261,12 @@ class _Crew(Generic[T, R]):
             if worker.item is _NOTHING:
                 # A slow source may keep it waiting for something that nobody wants any more.
                 worker.scope.cancel()
+
+
+def _cancelled_inside() -> Exception:
+    from concurrent.futures import CancelledError  # an Exception, and loaded with the loop
+
+    return CancelledError("something that it waited for was cancelled, and it was not")
 
 
 class _End:

@@ -1,7 +1,7 @@
 """A plan is checked once, when it is made; what is wrong with it is said by name."""
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -83,3 +83,11 @@ def test_a_models_plan_is_the_worlds_fault_and_a_callers_is_yours() -> None:
     assert (PlanError.fault, PlannerFault.fault) == ("yours", "world")
     assert issubclass(PlannerFault, PlanError)
     assert issubclass(PlanError, RlmError)
+
+
+@pytest.mark.case("R-149")
+@pytest.mark.parametrize("given", [None, "ab", 42, [1], [None], [{"id": "a", "action": "x"}], {}])
+def test_what_is_no_list_of_steps_makes_no_plan(given: object) -> None:
+    with pytest.raises(ValidationError, match=r"no list of steps|is no Step") as caught:
+        Plan(steps=cast("tuple[Step, ...]", given))
+    assert "Step" in str(caught.value.hint)

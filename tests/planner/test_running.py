@@ -172,6 +172,11 @@ async def test_what_a_hook_raises_ends_the_plan_after_what_runs_and_loses_nothin
         (DIAMOND, {"execute": None}, ValidationError, "execute=None"),
         (DIAMOND, {"concurrency": 0}, ValidationError, "concurrency=0"),
         (DIAMOND, {"concurrency": True}, ValidationError, "concurrency=True"),
+        (DIAMOND, {"retry": 3}, ValidationError, "retry=3"),
+        (DIAMOND, {"on_step_done": "x"}, ValidationError, "on_step_done='x' cannot be called"),
+        (DIAMOND, {"on_wave_start": 3}, ValidationError, "on_wave_start=3 cannot be called"),
+        (DIAMOND, {"on_state": anyio.sleep}, ValidationError, "on_state is asynchronous"),
+        (DIAMOND, {"settle": anyio.sleep}, ValidationError, "settle is asynchronous"),
     ],
 )
 async def test_what_cannot_be_carried_out_is_refused_before_any_step(
@@ -236,11 +241,37 @@ async def test_which_errors_pass(error: Exception, passes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"attempts": 0}, {"attempts": 1.5}, {"wait": -1.0}, {"wait": float("nan")}]
+    "options",
+    [
+        {"attempts": 0},
+        {"attempts": 1.5},
+        {"wait": -1.0},
+        {"wait": float("nan")},
+        {"wait": "2"},
+        {"wait": True},
+        {"when": 3},
+    ],
 )
 async def test_a_retry_that_makes_no_sense_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         StepRetry(**options)
+
+
+@pytest.mark.case("R-151", "K9-4")
+async def test_a_step_whose_own_wait_was_cancelled_has_failed_and_the_others_go_on() -> None:
+    """Nobody cancelled the plan; a task or future that one step waited for was cancelled."""
+
+    async def do(step: Step) -> str:
+        if step.id == "a":
+            raise anyio.get_cancelled_exc_class()
+        return step.id
+
+    for cap in (1, None):
+        failed, skipped, done = await run_plan(steps(a="", b="a", c=""), do, concurrency=cap)
+        assert isinstance(failed, StepFailed)
+        assert "was cancelled" in str(failed.error)
+        assert isinstance(skipped, StepSkipped)
+        assert isinstance(done, StepDone)
 
 
 async def test_a_plain_function_runs_in_a_thread_of_its_own() -> None:
