@@ -109,8 +109,10 @@ def _fault(error: PlanError) -> PlannerFault:
 def _listed(value: JsonValue) -> list[JsonValue]:
     if isinstance(value, dict):
         lists = [value[name] for name in _LISTS if name in value]
+        if not lists and "id" in value and "action" in value:
+            return [value]  # one line of JSON lines, or the one step that was asked for
         if len(lists) != 1:
-            keys = ", ".join(map(repr, list(value)[:10]))
+            keys = ", ".join(map(repr, list(value)[:10])) or "none"
             raise _unreadable(f"the reply is an object with the keys {keys[:200]}, not a plan")
         value = lists[0]
     if not isinstance(value, list):
@@ -146,6 +148,8 @@ def _waits(item: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def _named(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return value.strip()  # or "s1 " would be another step than "s1", and its wait be lost
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

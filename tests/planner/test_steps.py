@@ -67,6 +67,11 @@ async def fault_of(script: ModelScript, *, count: int | None = None) -> tuple[Pl
         json.dumps({"plan": TWO}),
         f"<think>first [1] then [2]</think>\n{TEXT}",
         TEXT.replace("dependsOn", "depends_on"),
+        "\n".join(json.dumps(step) for step in TWO),
+        f"```bash\nls\n```\n```json\n{TEXT}\n```",
+        f"[0] is a draft </think>{TEXT}",
+        TEXT.replace('"s1"', '" s1\\n"', 1),
+        str(TWO),
     ],
 )
 async def test_a_plan_is_read_clean_fenced_and_inside_prose(text: str) -> None:
@@ -76,6 +81,11 @@ async def test_a_plan_is_read_clean_fenced_and_inside_prose(text: str) -> None:
 async def test_numbered_steps_are_steps_and_no_dependencies_may_be_null() -> None:
     text = '[{"id": 1, "action": "a", "depends_on": null}, {"id": 2, "action": "b", "depends_on": [1]}]'
     assert await planned(text) == [("1", "a", ()), ("2", "b", ("1",))]
+
+
+@pytest.mark.case("R-141")
+async def test_one_step_needs_no_list() -> None:
+    assert await planned('{"id": "s1", "action": "all of it"}') == [("s1", "all of it", ())]
 
 
 @pytest.mark.case("R-142")
