@@ -95,10 +95,17 @@ def _said(spec: GitIgnoreSpec, name: str) -> bool | None:
         if found is None:
             continue
         match: re.Match[str] = found.match
-        # The one group of these expressions is the slash behind a folder.
-        if match.end() == len(name) or match.lastindex is None:
+        if _is_of(match, name):
             return pattern.include
     return None
+
+
+def _is_of(match: re.Match[str], name: str) -> bool:
+    """Whether a match means this very path; the one group of a pattern is the slash behind a folder."""
+    whole = match.end() == len(name)
+    if match.lastindex is None:  # "d/**" means all that is inside of a folder, and not the folder
+        return not (whole and name.endswith("/"))
+    return whole
 
 
 def _top_of(folder: Path) -> Path | None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from executors.errors import UsageError, ValidationError
@@ -209,6 +209,8 @@ _PATTERNS = st.sampled_from(
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is what is compared with")
 @settings(max_examples=20)
+@example(paths={"d/b.py"}, top=["d/**"], below=["!*.py"])
+@example(paths={"a/b.py/a"}, top=["*.py", "!a"], below=[])
 @given(
     paths=st.sets(st.lists(_NAMES, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8),
     top=st.lists(_PATTERNS, max_size=4),
