@@ -13,17 +13,18 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
+from math import inf
 from pathlib import PurePath
 from typing import Final, Literal, TypeVar, cast
 
 from anyio import move_on_after
 
 from executors.coroutines import is_async
-from executors.errors import Halted, RlmError
+from executors.errors import Halted, RlmError, ValidationError
 from executors.secrets import scrub
 from rlm.verdict import Unusable
 
-__all__ = ["DEADLINE", "Broken", "BrokenKind", "describe_thrown", "run_arbiter"]
+__all__ = ["DEADLINE", "Broken", "BrokenKind", "describe_thrown", "require_deadline", "run_arbiter"]
 
 BrokenKind = Literal["broken-sensor", "broken-synthesis", "broken-verifier", "verifier-unavailable"]
 DEADLINE: Final = 120.0
@@ -52,6 +53,17 @@ class Broken:
     kind: BrokenKind
     detail: str
     """What happened, for people; at most 200 characters."""
+
+
+def require_deadline(value: object) -> None:
+    """See to it that a deadline is one.
+
+    Raises:
+        ValidationError: it is no number of seconds, or not above 0, or endless.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < cast("float", value) < inf:
+        raise ValidationError(f"deadline={value!r}"[:200], hint="give seconds above 0")
 
 
 async def run_arbiter(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import isawaitable
 from typing import Final, Literal
 
 from anyio import CapacityLimiter, create_task_group
@@ -18,7 +19,8 @@ from executors.calls.calls import Calls
 from executors.engine.groups import ungrouped
 from executors.errors import ModelError, ValidationError
 from executors.models.base import Model
-from rlm.honouring import Honoured, Ruling, judge
+from planner.results import is_count
+from rlm.honouring import Broke, Honoured, Ruling, judge
 from rlm.lone_calls import lone_calls
 
 __all__ = [
@@ -175,12 +177,19 @@ async def calibrate(ask: Judge | Model, *, repeats: int = _REPEATS) -> Calibrati
         ask: a model, or whatever else rules.
 
     Raises:
-        ValidationError: `repeats` is below 1 or above 100.
+        ValidationError: `ask` is neither a model nor a function, or gives no ruling; or `repeats` is
+            no whole number from 1 to 100.
         Halted: a bound of the run was reached.
     """
-    if not 1 <= repeats <= 100:
+    if not is_count(repeats) or repeats > 100:
         raise ValidationError(f"repeats={repeats!r}", hint="give an integer from 1 to 100")
     rules = judge_of(ask) if isinstance(ask, Model) else ask
+    if not callable(rules):
+        raise ValidationError(
+            f"ask={ask!r} does not judge"[:200],
+            where="rlm.calibrate",
+            hint="give a model, or an async function of (request, artifact, sample)",
+        )
     every = (*CASES, *INJECTIONS)
     rulings: list[list[Ruling | None]] = [[None] * repeats for _ in every]
     room = CapacityLimiter(_AT_ONCE)
@@ -189,7 +198,8 @@ async def calibrate(ask: Judge | Model, *, repeats: int = _REPEATS) -> Calibrati
         case = every[place]
         async with room:
             try:
-                rulings[place][number] = await rules(case.request, case.artifact, number)
+                ruling: object = rules(case.request, case.artifact, number)
+                rulings[place][number] = _ruling(await ruling if isawaitable(ruling) else ruling)
             except ModelError:
                 return
 
@@ -200,6 +210,16 @@ async def calibrate(ask: Judge | Model, *, repeats: int = _REPEATS) -> Calibrati
                     group.start_soon(partial(sample, place, number))
     scores = [score_case(case, some) for case, some in zip(every, rulings, strict=True)]
     return Calibration(scores=tuple(scores[: len(CASES)]), injections=tuple(scores[len(CASES) :]))
+
+
+def _ruling(value: object) -> Ruling:
+    if isinstance(value, Honoured | Broke):
+        return value
+    raise ValidationError(
+        f"the judge returned {value!r}, which is no ruling"[:200],
+        where="rlm.calibrate",
+        hint="return what rlm.judge returns: Honoured or Broke",
+    )
 
 
 def score_case(case: CalibrationCase, rulings: Sequence[Ruling | None]) -> CaseScore:

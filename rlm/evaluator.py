@@ -18,8 +18,9 @@ from executors.calls.calls import Calls
 from executors.errors import ModelError, ValidationError
 from executors.ids import NodeId
 from executors.messages import Message, ModelReply, ModelRequest
-from executors.models.base import Model
-from rlm.arbiters import DEADLINE, Broken, describe_thrown, run_arbiter
+from executors.models.base import Model, require_model
+from planner.results import is_count
+from rlm.arbiters import DEADLINE, Broken, describe_thrown, require_deadline, run_arbiter
 from rlm.exhibit import CHARACTERS, exhibit
 from rlm.grades import read_grade
 from rlm.lone_calls import lone_calls
@@ -96,7 +97,7 @@ class Evaluator:
         max_tokens: of the grader's reply, its thinking included.
 
     Raises:
-        ValidationError: not exactly one criterion, or a rubric without a model.
+        ValidationError: not exactly one criterion, a rubric without a model, or a bound that is none.
     """
 
     def __init__(
@@ -115,6 +116,11 @@ class Evaluator:
             raise ValidationError(
                 "a rubric is judged by a model, and there is none", hint="give model="
             )
+        if model is not None:
+            require_model(model, where="rlm.Evaluator")
+        require_deadline(deadline)
+        if not is_count(max_tokens):
+            raise ValidationError(f"max_tokens={max_tokens!r}", hint="give 1 or more")
         self._predicate = predicate
         self._rubric = rubric
         self._agentic = agentic
@@ -250,7 +256,8 @@ def _check_one(**criteria: object) -> None:
             f"a result is judged by exactly one criterion, and {named} is given",
             hint=f"give one of {', '.join(criteria)}",
         )
-    if not isinstance(criteria["rubric"], str | None) or criteria["rubric"] == "":
+    rubric = criteria["rubric"]
+    if not isinstance(rubric, str | None) or (rubric is not None and not rubric.strip()):
         raise ValidationError(f"rubric={criteria['rubric']!r}"[:200], hint="give text")
     if criteria["predicate"] is not None and not callable(criteria["predicate"]):
         raise ValidationError(f"predicate={criteria['predicate']!r}"[:200], hint="give a function")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, cast
@@ -22,6 +23,7 @@ _RECORD: Final = 400
 _NAME: Final = 120
 _ITEMS: Final = 1_000
 _DEEPEST: Final = 30
+_SAFELY: Final = reprlib.Repr()
 
 
 def exhibit(result: object, *, most: int = CHARACTERS) -> str:
@@ -98,7 +100,7 @@ def _other(result: object, most: int) -> str:
     try:
         shown = as_data(_as_json(result, 0))
     except ValueError:  # a number that JSON has no word for
-        return as_data(clipped(repr(result), most))
+        return as_data(clipped(_words(result, repr), most))
     return shown if len(shown) <= most else as_data(clipped(shown, most))
 
 
@@ -113,7 +115,9 @@ def _as_json(value: object, depth: int) -> object:
             return "…"
         case Mapping():
             items = list(islice(cast("Mapping[object, object]", value).items(), _ITEMS))
-            some = {clipped(str(key), _NAME): _as_json(held, depth + 1) for key, held in items}
+            some = {
+                clipped(_words(key, str), _NAME): _as_json(held, depth + 1) for key, held in items
+            }
             return some | _left(len(cast("Mapping[object, object]", value)))
         case bytes() | bytearray():
             return clipped(repr(value), _RECORD)
@@ -125,7 +129,27 @@ def _as_json(value: object, depth: int) -> object:
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return _as_json(fields, depth)
         case _:
-            return clipped(str(value), _RECORD)
+            return clipped(_words(value, str), _RECORD)
+
+
+def _words(value: object, words: Callable[[object], str]) -> str:
+    """Return a value in its own words; one that raises in finding them is named by its type."""
+    asked = _Asked(value, words)
+    _SAFELY.repr(asked)  # the library's own guard against what a foreign value raises
+    return f"<{type(value).__name__}, which cannot be shown>" if asked.said is None else asked.said
+
+
+class _Asked:
+    """A value whose words are wanted."""
+
+    def __init__(self, value: object, words: Callable[[object], str]) -> None:
+        self._value = value
+        self._words = words
+        self.said: str | None = None
+
+    def __repr__(self) -> str:
+        self.said = self._words(self._value)
+        return ""
 
 
 def _left(length: int) -> dict[str, int]:

@@ -15,8 +15,9 @@ from executors.calls.calls import Answer, Calls
 from executors.errors import ValidationError
 from executors.ids import NodeId
 from executors.messages import ModelReply, ModelRequest
-from executors.models.base import Model
+from executors.models.base import Model, require_model
 from executors.replies import JsonValue, Parsed, read_json
+from planner.results import is_count
 from rlm.exhibit import exhibit
 from rlm.lone_calls import lone_calls
 from rlm.prompts import HONOUR, honour_messages
@@ -87,11 +88,17 @@ async def judge(
         ordinal: another one is another sample.
 
     Raises:
-        ValidationError: no request, or no artifact; nothing was asked.
+        ValidationError: no request, no artifact, no model, or a bound that is none; nothing was
+            asked.
         ModelError: the judge could not be asked.
         Halted: a bound of the run was reached.
     """
     _check(request, artifact)
+    require_model(model, where="rlm.judge")
+    if not is_count(max_tokens):
+        raise ValidationError(
+            f"max_tokens={max_tokens!r}", where="rlm.judge", hint="give 1 or more"
+        )
     asked = ModelRequest(
         messages=honour_messages(request=request, artifact=exhibit(artifact)),
         max_tokens=max_tokens,
@@ -113,9 +120,10 @@ def honours(
     that the evaluation is broken and the result is not.
 
     Raises:
-        ValidationError: no request.
+        ValidationError: no request, or no model.
     """
     _check(request, "")
+    require_model(model, where="rlm.honours")
 
     async def predicate(result: object) -> bool:
         ruling = await judge(request, "" if result is None else result, calls=calls, model=model)
@@ -160,9 +168,10 @@ def _where(value: JsonValue) -> Where:
 
 def _check(request: object, artifact: object) -> None:
     if not isinstance(request, str) or not request.strip():
-        shown = request if isinstance(request, str) else type(request).__name__
         raise ValidationError(
-            f"request={shown!r} is no request", where="rlm.judge", hint="give the text of it"
+            f"request={request!r} is no request"[:200],
+            where="rlm.judge",
+            hint="give the text of it",
         )
     if artifact is None:
         raise ValidationError(

@@ -16,7 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from executors.errors import Halted, ValidationError
 from executors.usage import Usage
-from rlm.arbiters import DEADLINE, Broken, run_arbiter
+from rlm.arbiters import DEADLINE, Broken, require_deadline, run_arbiter
 from rlm.sensors.base import Sensor, SensorContext
 from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
@@ -91,10 +91,15 @@ async def refine(
         deadline: seconds that one check may take.
 
     Raises:
-        ValidationError: `max_iterations` is no positive integer.
+        ValidationError: `max_iterations` is no positive integer, `deadline` no time, or one of the
+            two no function.
         Halted: attempt or check says that the run stops.
     """
     _positive("max_iterations", max_iterations)
+    require_deadline(deadline)
+    for name, given in (("attempt", attempt), ("sense", sense)):
+        if not callable(cast("object", given)):
+            raise ValidationError(f"{name}={given!r}"[:200], hint="give a function")
     history: list[Try[T]] = []
     critique: str | None = None
     while True:
@@ -143,8 +148,7 @@ class RefineLeaf:
             raise ValidationError(
                 f"rejected_buffer={self.rejected_buffer!r}", hint="give True, False or None"
             )
-        if not _is_number(self.deadline) or self.deadline <= 0:
-            raise ValidationError(f"deadline={self.deadline!r}", hint="give seconds above 0")
+        require_deadline(self.deadline)
 
     @property
     def iterations(self) -> int:

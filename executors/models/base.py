@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
+from executors.errors import ValidationError
 from executors.messages import ModelReply, ModelRequest
 
-__all__ = ["Model", "ModelInfo", "StreamingModel"]
+__all__ = ["Model", "ModelInfo", "StreamingModel", "require_model"]
 
 # Written out, since what reads URLs is heavy and this is imported everywhere.
 _VENDORS: Final = "https://api.openai.com:443"
@@ -89,3 +90,17 @@ class StreamingModel(Model, Protocol):
             ModelError: as `generate`.
         """
         ...
+
+
+def require_model(value: object, *, where: str, name: str = "model") -> None:
+    """See to it that a value is a model.
+
+    Raises:
+        ValidationError: it is none; a name of a model is none either.
+    """
+    if not isinstance(value, Model):
+        raise ValidationError(
+            f"{name}={value!r} is no model"[:200],
+            where=where,
+            hint="give an object that answers, such as OpenAIModel(…), and not its name",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Literal, cast
 
 from executors.clock import Clock, SystemClock
 from executors.errors import (
@@ -17,7 +17,7 @@ from executors.errors import (
     ValidationError,
 )
 from executors.messages import ModelReply, ModelRequest
-from executors.models.base import Model, ModelInfo, StreamingModel
+from executors.models.base import Model, ModelInfo, StreamingModel, require_model
 
 __all__ = ["Breaker", "Circuit", "is_outage"]
 
@@ -28,6 +28,11 @@ Circuit = Literal["closed", "open", "half-open"]
 def is_outage(error: ModelError) -> bool:
     """Say whether an error speaks of a server that is down, and not of a call or an account."""
     return isinstance(error, ServerFault | TransportFault | DeadlineExceeded | MalformedReply)
+
+
+def _is_time(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 <= cast("float", value) < math.inf
 
 
 class Breaker:
@@ -43,7 +48,8 @@ class Breaker:
         on_change: called with each new state; must not block.
 
     Raises:
-        ValidationError: a threshold below 1, or a time that is none.
+        ValidationError: what is no model, a threshold that is no number from 1 on, a time that is
+            none, or a callback that cannot be called.
     """
 
     def __init__(
@@ -56,14 +62,22 @@ class Breaker:
         clock: Clock | None = None,
         on_change: Callable[[Circuit], None] | None = None,
     ) -> None:
-        if isinstance(threshold, bool) or threshold < 1:
+        require_model(model, where="rlm.Breaker")
+        if (
+            not isinstance(cast("object", threshold), int)
+            or isinstance(threshold, bool)
+            or threshold < 1
+        ):
             raise ValidationError(
                 f"threshold={threshold!r} is no number of failures", hint="give 1 or more"
             )
-        if not 0 <= reset < math.inf:
+        if not _is_time(reset):
             raise ValidationError(
                 f"reset={reset!r} is no time", hint="give a finite number of seconds >= 0"
             )
+        for name, given in (("counts", counts), ("on_change", on_change)):
+            if given is not None and not callable(cast("object", given)):
+                raise ValidationError(f"{name}={given!r} cannot be called", hint="give a function")
         self._model = model
         self._threshold = threshold
         self._reset = reset

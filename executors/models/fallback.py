@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from executors.errors import (
     AllFailed,
@@ -15,7 +16,7 @@ from executors.errors import (
     ValidationError,
 )
 from executors.messages import ModelReply, ModelRequest
-from executors.models.base import Model, ModelInfo, StreamingModel
+from executors.models.base import Model, ModelInfo, StreamingModel, require_model
 from executors.models.shown import OnText, Shown
 
 __all__ = ["Fallback", "falls_over"]
@@ -50,7 +51,7 @@ class Fallback:
         on_fallback: called with who failed and why, before the next one is asked.
 
     Raises:
-        ValidationError: no model is given.
+        ValidationError: no model is given, or what is none; `falls` or `on_fallback` is no function.
     """
 
     def __init__(
@@ -61,6 +62,11 @@ class Fallback:
     ) -> None:
         if not models:
             raise ValidationError("a fallback needs models", hint="give two or more, in order")
+        for model in models:
+            require_model(model, where="rlm.Fallback")
+        for name, given in (("falls", falls), ("on_fallback", on_fallback)):
+            if given is not None and not callable(cast("object", given)):
+                raise ValidationError(f"{name}={given!r} cannot be called", hint="give a function")
         self._models = models
         self._falls = falls
         self._on_fallback = on_fallback

@@ -196,8 +196,30 @@ async def test_a_run_waits_for_an_open_circuit_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "reset"), [(0, 1.0), (True, 1.0), (1, -1.0), (1, float("nan"))]
+    ("threshold", "reset"),
+    [
+        (0, 1.0),
+        (True, 1.0),
+        (2.5, 1.0),
+        (float("nan"), 1.0),
+        ("3", 1.0),
+        (None, 1.0),
+        (1, -1.0),
+        (1, float("nan")),
+        (1, "60"),
+        (1, None),
+        (1, True),
+    ],
 )
-def test_bounds_that_are_none_are_refused(threshold: int, reset: float) -> None:
+def test_bounds_that_are_none_are_refused(threshold: object, reset: object) -> None:
     with pytest.raises(ValidationError, match="="):
-        Breaker(ScriptedModel(), threshold=threshold, reset=reset)
+        Breaker(ScriptedModel(), threshold=threshold, reset=reset)  # type: ignore[arg-type]
+
+
+def test_what_is_no_model_and_no_function_is_refused() -> None:
+    for odd in (None, "gpt", 3):
+        with pytest.raises(ValidationError, match=r"is no model\nrlm\.Breaker"):
+            Breaker(odd)  # type: ignore[arg-type]
+    for name in ("counts", "on_change"):
+        with pytest.raises(ValidationError, match=f"{name}=3 cannot be called"):
+            Breaker(ScriptedModel(), **{name: 3})  # type: ignore[arg-type]

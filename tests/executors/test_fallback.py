@@ -169,6 +169,17 @@ async def test_none_at_all_is_refused() -> None:
         Fallback()
 
 
+@pytest.mark.case("R-192")
+async def test_what_is_no_model_and_no_function_is_refused() -> None:
+    model = ScriptedModel()
+    for odd in (None, "gpt", [model], 3):
+        with pytest.raises(ValidationError, match=r"is no model\nrlm\.Fallback"):
+            Fallback(model, odd)  # type: ignore[arg-type]
+    for name in ("falls", "on_fallback"):
+        with pytest.raises(ValidationError, match=f"{name}=3 cannot be called"):
+            Fallback(model, **{name: 3})  # type: ignore[arg-type]
+
+
 async def test_an_open_circuit_falls_over_at_once() -> None:
     down = scripted("a", DOWN)
     model = Fallback(Breaker(down, threshold=1, clock=VirtualClock()), ScriptedModel("ok"))

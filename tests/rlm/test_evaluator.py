@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -67,7 +67,13 @@ def test_exactly_one_criterion_is_given() -> None:
     ):
         with pytest.raises(ValidationError, match="exactly one criterion"):
             grader(bench, **({"rubric": None} | given))
-    for odd in ({"predicate": 3}, {"rubric": ""}, {"rubric": 3}, {"agentic": "look"}):
+    for odd in (
+        {"predicate": 3},
+        {"rubric": ""},
+        {"rubric": " "},
+        {"rubric": 3},
+        {"agentic": "look"},
+    ):
         with pytest.raises(ValidationError, match=f"{next(iter(odd))}="):
             grader(bench, **({"rubric": None} | odd))
 
@@ -79,6 +85,24 @@ def test_a_rubric_needs_a_model_and_a_predicate_does_not() -> None:
     with pytest.raises(ValidationError, match="give model="):
         Evaluator(rubric="cites a source", calls=Bench().calls)
     Evaluator(predicate=bool)
+
+
+@pytest.mark.case("R-159")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"deadline": -1}, "deadline=-1"),
+        ({"deadline": float("nan")}, "deadline=nan"),
+        ({"deadline": "soon"}, "deadline='soon'"),
+        ({"deadline": None}, "deadline=None"),
+        ({"max_tokens": 0}, "max_tokens=0"),
+        ({"max_tokens": "many"}, "max_tokens='many'"),
+        ({"model": "gpt"}, "model='gpt' is no model"),
+    ],
+)
+def test_bounds_and_models_that_are_none_are_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        Evaluator(predicate=bool, **given)
 
 
 # ---------------------------------------------------------------- predicates
@@ -368,12 +392,21 @@ async def test_a_long_text_shows_its_head_and_its_tail() -> None:
     assert len(text) < 24_100
 
 
+class Mute:
+    """Raises where it is to be put in words."""
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+
 async def test_values_are_shown_as_json_bounded_and_never_raise() -> None:
     deep: list[object] = []
     for _ in range(500):
         deep = [deep]
     assert await shown({"a": [1, None], 2: {"b"}}) == {"a": [1, None], "2": ["b"]}
     assert await shown(float("nan")) == "nan"
+    assert await shown(Mute()) == "<Mute, which cannot be shown>"
+    assert await shown([Mute(), float("nan")]) == "<list, which cannot be shown>"
     assert await shown(Path("a")) == "a"
     assert await shown("half \ud800") == "half \ud800"
     assert await shown(TASK) == {

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from typing import cast
 
 import pytest
 
@@ -47,6 +48,14 @@ async def test_what_is_no_request_or_no_artifact_is_refused_before_any_call() ->
             await judge(request, "x", calls=bench.calls, model=bench.model)  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="artifact=None"):
         await judge("x", None, calls=bench.calls, model=bench.model)
+    for model in (None, "gpt", 3):
+        with pytest.raises(ValidationError, match=r"is no model\nrlm\.judge\n.*OpenAIModel"):
+            await judge("x", "y", calls=bench.calls, model=model)  # type: ignore[arg-type]
+        with pytest.raises(ValidationError, match=r"is no model\nrlm\.honours"):
+            honours("x", model=model)  # type: ignore[arg-type]
+    for most in (0, -1, 2.5, "9", None, True):
+        with pytest.raises(ValidationError, match="max_tokens="):
+            await judge("x", "y", model=bench.model, max_tokens=most)  # type: ignore[arg-type]
     assert bench.model.calls == 0
     artifacts: tuple[object, ...] = (0, "", False, b"")
     for artifact in artifacts:
@@ -254,6 +263,24 @@ async def test_each_sample_of_a_model_is_a_call_of_its_own_and_a_bound_ends_it()
     with pytest.raises(Halted):
         await calibrate(judge_of(bounded.model, calls=bounded.calls))
     assert (await calibrate(bench.model, repeats=1)).right == 4
-    for repeats in (0, 101):
+    for repeats in (0, 101, 2.5, "5", True):
         with pytest.raises(ValidationError, match="repeats="):
-            await calibrate(judge_of(bench.model, calls=bench.calls), repeats=repeats)
+            await calibrate(judge_of(bench.model, calls=bench.calls), repeats=cast("int", repeats))
+
+
+@pytest.mark.case("R-170")
+async def test_what_does_not_judge_is_refused_and_what_is_no_ruling_too() -> None:
+    for ask in (None, 3, "gpt"):
+        with pytest.raises(ValidationError, match=r"does not judge\nrlm\.calibrate"):
+            await calibrate(ask)  # type: ignore[arg-type]
+
+    async def says(request: str, artifact: str, sample: int) -> str:
+        return "honored"
+
+    with pytest.raises(ValidationError, match="'honored', which is no ruling"):
+        await calibrate(says)  # type: ignore[arg-type]
+
+
+async def test_a_plain_function_may_judge() -> None:
+    found = await calibrate(lambda request, artifact, sample: Honoured())  # type: ignore[arg-type, return-value]
+    assert (found.admitted, len(found.leaks)) == (False, 5)

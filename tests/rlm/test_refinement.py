@@ -1,6 +1,7 @@
 """Trying again: what an attempt is told, at which temperature, and when it ends."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,27 @@ async def test_a_halt_and_what_an_attempt_raises_are_raised() -> None:
     for tries in (0, -1, True, 2.5, "3"):
         with pytest.raises(ValidationError, match="max_iterations="):
             await refine(Author(), counting(1), max_iterations=tries)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"deadline": 0}, "deadline=0"),
+        ({"deadline": float("nan")}, "deadline=nan"),
+        ({"deadline": "2"}, "deadline='2'"),
+        ({"deadline": None}, "deadline=None"),
+        ({"attempt": None}, "attempt=None"),
+        ({"sense": 3}, "sense=3"),
+        ({"max_iterations": 2.5}, "max_iterations=2.5"),
+    ],
+)
+async def test_what_cannot_be_tried_is_refused_at_once(options: dict[str, Any], says: str) -> None:
+    given: dict[str, Any] = {
+        "attempt": lambda critique, contract: "x",
+        "sense": lambda result, contract: {"pass": True},
+    }
+    with pytest.raises(ValidationError, match=says):
+        await refine(**(given | options))
 
 
 # ---------------------------------------------------------------- leaves
