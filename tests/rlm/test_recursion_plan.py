@@ -103,6 +103,8 @@ async def test_a_tree_that_a_model_makes_stays_within_its_bounds(
     assert plan.calls.high is not None
     assert plan.calls.low <= worker.calls <= plan.calls.high
     roles = {load.role: load for load in plan.loads}
+    workers = sum(role_of(request) == "worker" for request in worker.requests)
+    assert roles["worker"].calls.low <= workers <= (roles["worker"].calls.high or 0)
     assert roles["worker"].input.high is None
 
 

@@ -223,6 +223,7 @@ ended: whole: done, not satisfied (failed), 3.0 s
 """)
 
 
+@pytest.mark.case("K13-4")
 def test_plain_lines_are_bounded_however_wide_and_long_the_tree() -> None:
     events: list[Event | float] = [started(), began("root", "whole")]
     for n in range(2_000):
@@ -261,7 +262,7 @@ def on_a_terminal(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
         os.fdopen(near, "w", encoding="utf-8") as stream,
         TreeWatch(Caps(), stream=stream, clock=clock) as watch,
     ):
-        for event in (started(), began("root", "whole \x1b[2J")):
+        for event in (started(), began("root", "whole \x1b[2J [red]x[/INST]")):
             watch(event)
         clock.advance(1)
         watch(began("root.0", "one"))
@@ -273,19 +274,21 @@ def on_a_terminal(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
     return b"".join(seen).decode()
 
 
+@pytest.mark.case("K13-7", "K13-8", "K13-10")
 def test_on_a_terminal_the_tree_is_painted_and_gone_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     text = on_a_terminal({"TERM": "xterm-256color"}, monkeypatch)
     assert "└─ " in text
-    assert "whole \\x1b[2J" in text
+    assert "whole \\x1b[2J [red]x[/INST]" in text
     assert "something odd" in text
     assert "\x1b[2K" in text
     assert "\x1b[?25l" not in text  # the cursor is never hidden: a process may be ended at once
     assert "began: one" not in text
 
 
+@pytest.mark.case("K13-5")
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}])
 def test_where_colour_is_not_welcome_a_terminal_gets_plain_lines(
     env: dict[str, str], monkeypatch: pytest.MonkeyPatch
