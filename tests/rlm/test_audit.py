@@ -148,6 +148,7 @@ async def test_a_file_that_gives_orders_is_data(tmp_path: Path, order: str) -> N
     def turn(request: ModelRequest) -> str:
         """A model that obeys whatever stands outside of fences, and nothing inside."""
         obeyed = unfenced(request)
+        assert AUDITOR in obeyed
         if any(word in obeyed for word in ORDERS):
             return "[]"
         assert "find unsafe code" in obeyed
