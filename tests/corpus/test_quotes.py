@@ -2,6 +2,8 @@
 
 import re
 from time import process_time
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -39,6 +41,39 @@ def test_words_are_found_where_they_stand(words: str, found: str) -> None:
 @pytest.mark.parametrize("words", ["on Fire", "on fires", "gate . fire", ".*", "", " \n", '""'])
 def test_other_words_are_not(words: str) -> None:
     assert find_quote(part(), words) is None
+
+
+FORMS = "Zo\u00eb f\u00fchrt die B\u00fccher;\n \ud55c\uad6d \u1ec7 q\u0308 na\u00efve"
+
+
+@pytest.mark.parametrize(
+    "words", ["Zo\u00eb f\u00fchrt", "B\u00fccher; \ud55c\uad6d", "\u1ec7 q\u0308", "na\u00efve"]
+)
+@pytest.mark.parametrize("quoted", ["NFC", "NFD"])
+@pytest.mark.parametrize("held", ["NFC", "NFD"])
+def test_an_accent_may_stand_with_its_letter_or_behind_it(
+    words: str, quoted: Literal["NFC", "NFD"], held: Literal["NFC", "NFD"]
+) -> None:
+    text = normalize(held, FORMS)
+    quote = find_quote(part(text, start=7), normalize(quoted, words))
+    assert quote is not None
+    assert text[quote.start - 7 : quote.end - 7] == quote.text
+    assert normalize("NFC", quote.text).split() == words.split()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Zo f\u00fchrt",
+        "\u00fchrt die Bu",
+        "Zoe\u0301",
+        "\ud558 \u1ec7",
+        "\u00fchrt die Bu\u0308cher; \u1112",
+    ],
+)
+def test_another_accent_or_none_is_another_word(words: str) -> None:
+    assert find_quote(part(FORMS), words) is None
+    assert find_quote(part(normalize("NFD", FORMS)), words) is None
 
 
 def test_offsets_are_those_of_the_record() -> None:
