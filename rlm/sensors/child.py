@@ -7,12 +7,14 @@ One line of JSON in says what to run; one line of JSON out says how it went:
     {"confined": ["files", "network", "processes"], "ran": 2, "fault": null,
      "failed": [["test_add", "AssertionError: ..."]]}
 
-`fault` says whose code could not be loaded at all: "solution", "tests" or null. Both sources are
+`fault` says whose code could not be loaded at all: "solution", "tests" or null. Tests that nothing
+can fail are at fault, too, under the name "no test". Both sources are
 loaded from memory, so that the one cannot rewrite the other on disk.
 """
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib.abc
 import importlib.util
@@ -25,8 +27,8 @@ import unittest
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Final
+from types import FunctionType, ModuleType
+from typing import Final, TypeGuard
 
 __all__ = ["main"]
 
@@ -91,6 +93,9 @@ def _ran(solution: str, tests: str) -> dict[str, object]:
             fault = None if name == "tests" and _is_a_failure(error) else name
             return {"ran": 1, "fault": fault, "failed": [(f"loading the {name}", _told(error))]}
     cases = list(_cases(sys.modules["tests"]))
+    idle = _idle(tests, sys.modules["tests"], cases=len(cases))
+    if idle is not None:
+        return {"ran": 0, "fault": "tests", "failed": [("no test", idle)]}
     errors = [(label, _error_of(call)) for label, call in cases]
     failed = [(label, _told(error)) for label, error in errors if error is not None]
     return {"ran": max(len(cases), 1), "fault": None, "failed": failed[:_FAILURES]}
@@ -114,10 +119,47 @@ def _is_a_failure(error: BaseException) -> bool:
     return not isinstance(error, SyntaxError | NameError)
 
 
+def _idle(source: str, module: ModuleType, *, cases: int) -> str | None:
+    """Return why nothing, or not all of it, would be tested; None where all is well."""
+    for name, value in vars(module).items():
+        if not _is_test(value, name) or value.__module__ != "tests":
+            continue
+        if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
+            return f"{name} yields, so that its body never runs"
+        needed = [
+            one.name for one in inspect.signature(value).parameters.values() if _is_needed(one)
+        ]
+        if needed:
+            return (
+                f"{name} wants {', '.join(needed)}, and nobody gives it: there are no fixtures here"
+            )
+    if cases or any(map(_can_fail, ast.parse(source).body)):
+        return None
+    return "there is no function named test…, no class of unittest and no assert that is run"
+
+
+def _is_test(value: object, name: str) -> TypeGuard[FunctionType]:
+    return name.startswith("test") and inspect.isfunction(value)
+
+
+def _is_needed(parameter: inspect.Parameter) -> bool:
+    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return parameter.default is parameter.empty and not variadic
+
+
+def _can_fail(statement: ast.AST) -> bool:
+    """Whether a statement that is run with its module can speak of the solution."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return False
+    if isinstance(statement, ast.Assert | ast.Raise | ast.Call):
+        return True
+    return any(map(_can_fail, ast.iter_child_nodes(statement)))
+
+
 def _cases(module: ModuleType) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield functions named test_*, coroutines too, and the methods of unittest's classes."""
     for name, value in list(vars(module).items()):
-        if name.startswith("test") and inspect.isfunction(value):
+        if _is_test(value, name):
             yield name, partial(_run, value)
     for case in _flat(unittest.defaultTestLoader.loadTestsFromModule(module)):
         yield case.id(), case.debug
@@ -134,7 +176,9 @@ def _flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 def _run(test: Callable[[], object]) -> None:
     value = test()
     if inspect.iscoroutine(value):
-        asyncio.run(value)
+        value = asyncio.run(value)
+    if value is False:
+        raise AssertionError("it returned False")
 
 
 def _told(error: BaseException) -> str:

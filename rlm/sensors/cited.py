@@ -60,8 +60,8 @@ def citations(records: Mapping[str, str] | Spool | Lookup) -> Sensor:
     """Return a sensor that is satisfied when each finding's quote stands in the record it names.
 
     The result has to be a list of findings, `[{"record": …, "quote": …, "finding": …}]`, also as the
-    value of the one key "findings", with "severity" where it matters. White space may differ within
-    a quote, nothing else. A list without findings claims nothing, and so it stands. The verdict's
+    value of the one key "findings", with "severity" where it matters. Within a quote white space may
+    differ, and whether an accent is written with its letter or behind it; nothing else. A list without findings claims nothing, and so it stands. The verdict's
     `extra` holds what was found, as `cited`, and what was not, as `uncited`.
 
     Args:
@@ -120,6 +120,12 @@ def _checked(index: int, item: JsonValue, lookup: Lookup) -> Citation | Uncited:
         return uncited(error.what)
     if record is None:
         return uncited("there is no record with this id")
+    if not isinstance(cast("object", record), str | Record):
+        raise ValidationError(
+            f"the record {named[:_NAME]!r} is a {type(record).__name__}",
+            where="rlm.citations",
+            hint="give texts by id, a spool, or a function that returns a Record or its text",
+        )
     if isinstance(record, str):
         record = Record(id=named, text=record)
     found = find_quote(Part(ordinal=0, id=record.id, text=record.text), quote)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final, Protocol, cast
+from urllib.parse import unquote
 
 from executors.errors import ValidationError
 from executors.replies import Unparsed, read_json
@@ -17,6 +18,7 @@ __all__ = ["json_schema"]
 _COMPLAINTS: Final = 10
 _COUNTED: Final = 1_000
 _COMPLAINT: Final = 300  # characters
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})  # no schemas stand below these
 
 
 class _Error(Protocol):
@@ -36,11 +38,14 @@ def json_schema(schema: Mapping[str, object]) -> Sensor:
     A fence around it and reasoning before it are passed over; nothing is repaired. References
     within the schema are followed, others are never fetched.
 
+    A `format` is a note, as the standard has it, and checked by a `pattern` alone. Patterns are
+    searched for as Python's `re` does: keep them free of nested repeats, which take for ever.
+
     Args:
         schema: JSON Schema, of the draft that its `$schema` names, or 2020-12.
 
     Raises:
-        ValidationError: it is no schema.
+        ValidationError: it is no schema, or refers to what it does not hold.
     """
     validator = _validator(schema)
 
@@ -74,7 +79,14 @@ def _validator(schema: object) -> _Validator:
 
     if not isinstance(schema, Mapping):
         raise ValidationError(f"schema={schema!r}"[:200], hint="give a JSON Schema as a dict")
-    plain = json.loads(json.dumps(schema))
+    try:
+        plain = json.loads(json.dumps(schema, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(
+            f"this is no JSON Schema: {error}"[:_COMPLAINT],
+            where="rlm.json_schema",
+            hint="give what JSON can hold: dicts, lists, texts, numbers, booleans, None",
+        ) from None
     kind = validator_for(plain, default=Draft202012Validator)
     try:
         kind.check_schema(plain)
@@ -84,5 +96,49 @@ def _validator(schema: object) -> _Validator:
             where=f"at {error.json_path}",
             hint="json-schema.org says what one looks like",
         ) from None
+    _check_references(plain)
     # A registry of its own: the library's default fetches what a schema refers to.
     return cast("_Validator", kind(plain, registry=Registry()))
+
+
+def _check_references(schema: dict[str, object]) -> None:
+    """See to it that what a schema refers to by a path of its own is there.
+
+    One with ids of its own is left to the validator: there a path may begin elsewhere.
+    """
+    if '"$id"' in json.dumps(schema):
+        return
+    for reference in _references(schema):
+        if not _is_held(schema, reference):
+            raise ValidationError(
+                f"this is no JSON Schema: it refers to {reference[:100]!r}, which it does not hold",
+                where="rlm.json_schema",
+                hint="put it under $defs and refer to '#/$defs/NAME'; nothing is fetched",
+            )
+
+
+def _references(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _references(item)
+    if isinstance(value, dict):
+        for key, held in cast("dict[str, object]", value).items():
+            if key == "$ref" and isinstance(held, str):
+                yield held
+            elif key not in _DATA:
+                yield from _references(held)
+
+
+def _is_held(schema: object, reference: str) -> bool:
+    if not reference.startswith("#/"):
+        return reference.startswith("#")  # all of it, or an anchor: the validator knows those
+    at = schema
+    for raw in unquote(reference[2:]).split("/"):
+        key = raw.replace("~1", "/").replace("~0", "~")
+        if isinstance(at, dict) and key in at:
+            at = cast("dict[str, object]", at)[key]
+        elif isinstance(at, list) and key.isdecimal() and int(key) < len(cast("list[object]", at)):
+            at = cast("list[object]", at)[int(key)]
+        else:
+            return False
+    return True

@@ -25,6 +25,7 @@ from anyio.abc import Process
 
 from executors.errors import ConfigError, RlmError, ValidationError
 from executors.wrappings import Piece, after_leading, fences, thoughts
+from planner.results import is_count
 from rlm.sensors.base import Sensor, SensorContext
 from rlm.sensors.confining import can_confine
 from rlm.verdict import NeedsRevision, Satisfied, Verdict
@@ -53,7 +54,8 @@ def python_tests(
     """Return a sensor that is satisfied by Python code which passes tests.
 
     The code is what stands in the result's Python fences, or all of it where there is none. The tests
-    import it as `solution`; they are functions named `test…`, classes of unittest, or bare asserts.
+    import it as `solution`; they are functions named `test…` without parameters, classes of unittest,
+    or bare asserts. Tests that nothing can fail are broken, and pass nothing.
 
     Both run in a process of their own, in a folder that is removed afterwards, with no variables of
     this environment, as the interpreter that runs us: packages that it has can be used. Under
@@ -78,9 +80,9 @@ def python_tests(
         raise ValidationError(f"isolation={isolation!r}", hint="choose one of strict, none")
     if not isinstance(cast("object", tests), str) or not tests.strip():
         raise ValidationError(f"tests={tests!r}"[:200], hint="give the source of the tests")
-    if not 0 < seconds <= 86_400:
+    if not _is_number(seconds) or not 0 < seconds <= 86_400:
         raise ValidationError(f"seconds={seconds!r}", hint="give a number above 0")
-    if not (64 << 20) <= memory <= (1 << 48):
+    if not is_count(memory) or not (64 << 20) <= memory <= (1 << 48):
         raise ValidationError(f"memory={memory!r}", hint="give bytes, 67,108,864 at least")
     if isolation == "strict" and not can_confine():
         raise ConfigError(
@@ -94,6 +96,10 @@ def python_tests(
         return await bench.verdict(_code_in(result))
 
     return sense
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +130,13 @@ class _Bench:
         extra = {"ran": report["ran"], "confined": tuple(report["confined"])}
         failed = [(str(name), str(why)) for name, why in report["failed"]]
         if report["fault"] == "tests":
-            raise TestsBroken(f"the tests cannot be loaded: {failed[0][1]}")
+            label, why = failed[0]
+            what = "test nothing" if label == "no test" else "cannot be loaded"
+            raise TestsBroken(
+                f"the tests {what}: {why}",
+                where="rlm.python_tests",
+                hint="mend the tests: no result can pass or fail them as they stand",
+            )
         if not failed:
             return Satisfied(extra=extra)
         lines = [f"- {name}: {why}" for name, why in failed[:_SHOWN]]

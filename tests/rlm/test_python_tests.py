@@ -111,6 +111,38 @@ async def test_tests_that_cannot_be_loaded_are_no_fault_of_the_code(tests: str) 
     assert found.detail.startswith("the tests cannot be loaded: ")
 
 
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        ("x = 1", "there is no function named test"),
+        ("import solution", "there is no function named test"),
+        ("# assert add(1, 1) == 3", "there is no function named test"),
+        ("def check():\n    assert False", "there is no function named test"),
+        ("def test_it():\n    yield\n    assert False", "test_it yields"),
+        ("async def test_it():\n    yield\n    assert False", "test_it yields"),
+        ("def test_it(tmp_path, n=1, *more):\n    assert False", "test_it wants tmp_path,"),
+    ],
+)
+async def test_tests_that_nothing_can_fail_pass_nothing(tests: str, why: str) -> None:
+    found = await tried(PASSES, tests)
+    assert isinstance(found, Broken)
+    assert found.detail.startswith(f"the tests test nothing: {why}")
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+async def test_a_test_may_say_false(kind: str) -> None:
+    tests = f"import solution\n{kind} test_it(): return solution.add(1, 1) == 2"
+    assert isinstance(await tried(PASSES, tests), Satisfied)
+    assert "- test_it: AssertionError: it returned False" in await critique(
+        PASSES.replace("+", "-"), tests
+    )
+
+
+async def test_a_call_of_its_own_may_be_a_test() -> None:
+    tests = "import solution\ndef check():\n    assert solution.add(1, 1) == 2\ncheck()"
+    assert isinstance(await tried(PASSES, tests), Satisfied)
+
+
 # ---------------------------------------------------------------- confinement
 
 
@@ -241,7 +273,12 @@ def test_when_we_are_killed_it_is_as_well(tmp_path: Path) -> None:
         ({"tests": None}, "tests=None"),
         ({"isolation": "docker"}, "isolation='docker'"),
         ({"seconds": 0}, "seconds=0"),
+        ({"seconds": "10"}, "seconds='10'"),
+        ({"seconds": True}, "seconds=True"),
+        ({"seconds": float("nan")}, "seconds=nan"),
         ({"memory": 1}, "memory=1"),
+        ({"memory": "1g"}, "memory='1g'"),
+        ({"memory": 1.5e9}, "memory=1500000000.0"),
     ],
 )
 async def test_options_that_are_none_are_refused(options: dict[str, object], named: str) -> None:

@@ -80,9 +80,46 @@ async def test_a_schema_that_is_none_is_refused_and_no_reference_is_fetched() ->
         json_schema({"type": "strnig"})
     with pytest.raises(ValidationError, match="schema=3"):
         json_schema(3)  # type: ignore[arg-type]
-    elsewhere = json_schema({"$ref": "http://192.0.2.1/schema.json"})
+    elsewhere = json_schema({"$id": "http://192.0.2.1/", "$ref": "schema.json"})
     found = await run_arbiter(elsewhere, "1", CONTEXT, read=read_verdict, kind="broken-sensor")
     assert isinstance(found, Broken)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "http://192.0.2.1/schema.json",
+        "file:///etc/passwd",
+        "other.json",
+        "#/$defs/b",
+        "#/$defs/a/0",
+    ],
+)
+async def test_a_reference_to_what_is_not_there_is_refused_at_once(reference: str) -> None:
+    with pytest.raises(ValidationError, match=r"which it does not hold\n.*\n.*nothing is fetched"):
+        json_schema({"$defs": {"a": {}}, "prefixItems": [{"$ref": reference}]})
+
+
+async def test_references_within_are_followed_and_data_are_none() -> None:
+    schema: dict[str, object] = {
+        "$defs": {"a b/c": {"type": "integer"}, "d": {"$anchor": "here", "minimum": 3}},
+        "properties": {"x": {"$ref": "#/$defs/a%20b~1c"}, "y": {"$ref": "#here"}},
+        "const": {"x": 1, "y": 3, "$ref": "#/nowhere"},
+    }
+    assert isinstance(
+        await sensed(json_schema(schema), '{"x": 1, "y": 3, "$ref": "#/nowhere"}'), Satisfied
+    )
+    said = await critique(json_schema(schema), '{"x": "1", "y": 2}')
+    assert "$.x" in said
+    assert "$.y" in said
+
+
+@pytest.mark.parametrize("odd", [{"const": {1, 2}}, {"const": object()}, {"const": float("nan")}])
+async def test_a_schema_that_json_cannot_hold_is_refused(odd: dict[str, object]) -> None:
+    with pytest.raises(
+        ValidationError, match=r"this is no JSON Schema: .*\n.*\n.*what JSON can hold"
+    ):
+        json_schema(odd)
 
 
 # ---------------------------------------------------------------- citations
@@ -193,6 +230,15 @@ async def test_an_id_that_may_mean_several_records_is_a_failed_citation() -> Non
     assert "'A' may mean several ids" in await critique(
         citations(made), findings(finding("A", "x"))
     )
+
+
+@pytest.mark.parametrize("held", [3, ["text"], {"text": "a"}, b"text"])
+async def test_a_record_that_is_no_text_is_the_callers_fault(held: object) -> None:
+    sensor = citations({"a": held})  # type: ignore[dict-item]
+    result = findings(finding("a", "text"))
+    found = await run_arbiter(sensor, result, CONTEXT, read=read_verdict, kind="broken-sensor")
+    assert isinstance(found, Broken)
+    assert f"the record 'a' is a {type(held).__name__}" in found.detail
 
 
 def test_records_that_are_none_are_refused() -> None:
