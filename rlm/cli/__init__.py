@@ -4,7 +4,10 @@ app       the commands, and how every ending becomes an exit code
 options   options that are declared once
 audit     rlm audit
 count     rlm count
-recurse   rlm recurse; plan: rlm plan; `task` is their options, `wired` what it takes over from its run
+recurse   rlm recurse; `recurse_run` does it, `recurse_report` prints it, `text_out` writes it
+plan      rlm plan
+task      options that both of them take; `wired` is what is taken over from a run that is there
+stoppable a run on the loop, with Ctrl-C as `stopping` answers it
 show      rlm show; `looking` is for one record, and for a check
 runs      rlm runs
 doctor    rlm doctor

@@ -13,7 +13,8 @@ Layout:
 - `scanning` `reading` `searching` `looking`: the corpus, judged, shown in a message, searched, or
   looked into by tools
 - `verifying` `leaves` `sensing`: who checks what came out, and which sensor
-- `planning` `costing` `foreseen`: what it would take, part by part, call by call, as a value
+- `planning` `drafting` `costing` `foreseen`: what it would take: as a whole, part by part, call by
+  call, as a value
 - `checking`: a run against its own files
 - `results` `ending`: what a node hands up, and the one outcome of the run
 - `prompts`: what workers are told

@@ -10,7 +10,7 @@ from rlm.render.lines import Line, Piece, line
 from rlm.render.progress import duration
 from rlm.render.safe import plain
 
-__all__ = ["forecast_lines"]
+__all__ = ["forecast_lines", "money"]
 
 _WIDTH: Final = 300
 # Digits of an amount of USD that mean something in a forecast.
@@ -75,11 +75,12 @@ def _cost(usd: Range[Decimal] | None) -> str:
     if usd is None:
         return "unknown: no price is known for this model; name it with --price IN,OUT"
     if usd.low == usd.high:
-        return f"{_money(usd.low)} USD"
-    return f"{_money(usd.low)} to {_money(usd.high)} USD"
+        return f"{money(usd.low)} USD"
+    return f"{money(usd.low)} to {money(usd.high)} USD"
 
 
-def _money(usd: Decimal) -> str:
+def money(usd: Decimal) -> str:
+    """Return an amount of USD by the digits that mean something."""
     if usd == 0:
         return "0"
     places = max(2, _DIGITS - 1 - usd.adjusted())

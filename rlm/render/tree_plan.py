@@ -7,6 +7,7 @@ from typing import Final
 
 from rlm.forecast import Bound, Range
 from rlm.recursions.foreseen import PlannedPart, RecursionPlan, RoleLoad, Span
+from rlm.render.forecast import money
 from rlm.render.lines import Line, Piece, line
 from rlm.render.safe import plain
 
@@ -14,8 +15,6 @@ __all__ = ["plan_lines"]
 
 _WIDTH: Final = 300
 _PARTS: Final = 20
-_DIGITS: Final = 3
-"""Digits of an amount of USD that mean something in a forecast."""
 
 
 def plan_lines(plan: RecursionPlan) -> list[Line]:
@@ -85,21 +84,14 @@ def _cost(plan: RecursionPlan) -> str:
     if usd is None:
         return "unknown: no price is known for a model; name it with --price IN,OUT"
     if any(load.open_usd for load in plan.loads):
-        return f"from {_money(usd.low)} USD, up to the bounds of the run"
+        return f"from {money(usd.low)} USD, up to the bounds of the run"
     return _range(usd)
 
 
 def _range(usd: Range[Decimal]) -> str:
     if usd.low == usd.high:
-        return f"{_money(usd.low)} USD"
-    return f"{_money(usd.low)} to {_money(usd.high)} USD"
-
-
-def _money(usd: Decimal) -> str:
-    if usd == 0:
-        return "0"
-    places = max(2, _DIGITS - 1 - usd.adjusted())
-    return f"{usd:,.{places}f}"
+        return f"{money(usd.low)} USD"
+    return f"{money(usd.low)} to {money(usd.high)} USD"
 
 
 def _bounds(plan: RecursionPlan) -> list[Line]:
