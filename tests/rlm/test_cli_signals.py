@@ -194,7 +194,7 @@ import functools, sys, threading, time
 import anyio, anyio.to_thread
 import rlm
 from executors.engine.stop import Stop
-from rlm.cli import app, main, run
+from rlm.cli import app, main, run, stoppable
 from rlm.corpora import open_corpus
 from rlm.options import CountOptions
 from rlm.testing import ScriptedModel
@@ -230,7 +230,7 @@ def reads():
 
 corpus, options = ["a"], CountOptions(judge=waits, run="run")
 if how == "stuck":
-    run.Stop = functools.partial(Stop, grace=0.5)
+    stoppable.Stop = functools.partial(Stop, grace=0.5)
     options = CountOptions(model=Stuck(), run="run")
 if how == "reading":
     corpus = reads()
