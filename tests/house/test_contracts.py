@@ -20,6 +20,7 @@ PURE = {
         f"planner.{name}"
         for name in (
             *(
+                "completeness",
                 "complexity",
                 "families",
                 "lookups",
