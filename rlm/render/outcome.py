@@ -16,7 +16,7 @@ from rlm.render.tree_receipt import state_of
 
 __all__ = ["outcome_lines", "result_lines"]
 
-_HEIGHT: Final = 60
+_HEIGHT: Final = 40
 _WIDTH: Final = 300
 _TAB: Final = "    "
 _VERDICTS: Final[dict[object, tuple[str, Style]]] = {

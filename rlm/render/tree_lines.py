@@ -45,8 +45,8 @@ def tree_lines(
 ) -> list[Line]:
     """Return the tree in so many lines at most.
 
-    Of the children of a node those are shown first that broke, then those at work, then the latest;
-    the rest is counted.
+    Of the children of a node those are shown first that broke, then those at work, then the latest, or
+    where it has ended the first ones; the rest is counted.
 
     Args:
         width: terminal cells of a line; names give way to figures. None: no limit.
@@ -115,7 +115,7 @@ def _chosen(branch: Branch, most: int) -> list[Branch]:
     first = chain(
         (one for one in children if one.id in branch.broken),
         (one for one in children if one.id in branch.working),
-        reversed(children),
+        children if branch.finished is not None else reversed(children),
     )
     chosen: dict[str, Branch] = {}
     for one in first:

@@ -128,6 +128,16 @@ def test_of_many_children_those_are_shown_that_broke_or_work_and_the_rest_is_cou
     assert "989 done" in text
 
 
+def test_of_a_node_that_has_ended_the_first_children_are_shown() -> None:
+    events: list[Event] = [began("root", "the whole")]
+    for n in range(30):
+        events += [began(f"root.{n}", f"part {n}"), *ended(f"root.{n}", 1)]
+    text = drawn(folded(*events, *ended("root", 2)), 8)
+    assert [line[:9] for line in text.splitlines()] == [
+        "the whole", *[f"├─ part {n}" for n in range(5)], "└─ … 25 m",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("height", [1, 2, 5, 24, 200])
 def test_a_tree_is_never_taller_than_it_may_be(height: int) -> None:
     events: list[Event] = [began("root", "r")]
