@@ -16,6 +16,7 @@ from executors.models.fakes.acts import Act
 from executors.models.fakes.received import Received
 from executors.models.fakes.server import FakeServer
 from executors.models.local.weights import PACKAGED
+from executors.usage import Usage
 from rlm.cli import main
 from rlm.cli.plan import EXAMPLES as PLANS
 from rlm.cli.recurse import EXAMPLES as RECURSIONS
@@ -235,6 +236,31 @@ def test_a_price_that_is_not_known_is_said_to_bind_nothing(
 ) -> None:
     main(["recurse", TASK, *spec(tree)[:2]])
     assert capsys.readouterr().err.count("the bound of USD does not count its calls") == 1
+
+
+@pytest.mark.case("D12")
+def test_the_path_of_the_node_that_broke_is_named_above_it_and_below(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def answer(path: tuple[int, ...]) -> ModelReply | str:
+        refuses = path == (1, 0)
+        return (
+            ModelReply(text="no", stop="refusal", usage=Usage()) if refuses else f"answer of {path}"
+        )
+
+    with server(spawning(2, depth=2, answer=answer)) as one:
+        assert main(["recurse", TASK, *spec(one), "--run", "run"]) == 4
+    _, err = capsys.readouterr()
+    assert "  incomplete: refused at root.1.0\n" in err
+    assert main(["show", "run"]) == 0
+    shown = capsys.readouterr().out
+    for line in (
+        r"Design and implement the whole system.  incomplete: refused at root.1.0  ",
+        r"└─ \[part 1\] Design and implement this part of the whole.  incomplete: refused at root.1.0  ",
+        r"   ├─ \[part 1.0\] Design and implement this part of the whole.  incomplete: refused  ",
+        r"   └─ \[part 1.1\] Design and implement this part of the whole.  done  ",
+    ):
+        assert re.search(line, shown), line
 
 
 def test_a_result_that_was_changed_in_its_file_is_found_out(
