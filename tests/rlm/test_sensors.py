@@ -89,7 +89,7 @@ async def test_a_schema_that_is_none_is_refused_and_no_reference_is_fetched() ->
     "reference",
     [
         "http://192.0.2.1/schema.json",
-        "file:///etc/passwd",
+        "file:other.json",
         "other.json",
         "#/$defs/b",
         "#/$defs/a/0",
