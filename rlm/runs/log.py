@@ -158,6 +158,9 @@ class RunLog:
             )
         )
         self.emit(NodeStarted(node=ROOT, at=now, name=name))
+        # At once: a session that is killed must be known to have begun, or nobody looks in its journal
+        # for what it could not tell.
+        self.emit.flush()
 
     def warn(self, node: NodeId, code: str, message: str, count: int = 1) -> None:
         """Note something that the reader of the result has to know."""
