@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from executors.characters import sound
 from executors.ids import content_key
 
 __all__ = ["clipped", "fenced"]
@@ -10,8 +11,10 @@ __all__ = ["clipped", "fenced"]
 def fenced(text: str, label: str = "data") -> str:
     """Return a text between two marks, the same ones each time.
 
-    They carry a hash of the text, so that no text can hold the mark that would close it.
+    They carry a hash of the text, so that no text can hold the mark that would close it. What UTF-8
+    cannot hold, no model could be shown: halves of characters are joined, or become U+FFFD.
     """
+    text = sound(text)
     nonce = content_key(text)[:8]
     return f"<{label}-{nonce}>\n{text}\n</{label}-{nonce}>"
 

@@ -10,10 +10,15 @@ from executors.clock import Clock, SystemClock
 from executors.errors import ValidationError
 from executors.ids import ContentKey
 from executors.messages import ModelReply
+from planner.results import is_count
 
 __all__ = ["PlanCache"]
 
 _MOST: Final = 256
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
 
 
 class PlanCache:
@@ -27,12 +32,14 @@ class PlanCache:
         most: plans kept; the oldest goes first.
 
     Raises:
-        ValidationError: a time that is not above 0, or endless.
+        ValidationError: a time that is not above 0, or endless, or no room for a plan.
     """
 
     def __init__(self, ttl: float, *, clock: Clock | None = None, most: int = _MOST) -> None:
-        if not 0 < ttl < inf:
+        if not _is_time(ttl):
             raise ValidationError(f"ttl={ttl!r}", hint="give seconds above 0; no cache is None")
+        if not is_count(most):
+            raise ValidationError(f"most={most!r}", hint="give a number of plans, from 1 on")
         self._ttl = ttl
         self._clock = clock or SystemClock()
         self._most = most

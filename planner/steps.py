@@ -81,9 +81,10 @@ class ModelPlanner:
             PlannerFault: the model gave no plan that can be carried out, also when asked again.
             ModelError: the call failed.
             Halted: a bound left no room.
-            ValidationError: a blank goal, or a count that is no whole number from 1 on.
+            ValidationError: a blank goal, what is known is no text, or a count that is no whole number
+                from 1 on.
         """
-        _check(goal, count)
+        _check(goal, info, count)
         request = self._request(goal, info, count)
         key = call_key(self.model.info, request, ordinal)
         cached = None if self.cache is None else await self._cached(key, count, node)
@@ -170,9 +171,11 @@ def _again(
     )
 
 
-def _check(goal: object, count: object) -> None:
+def _check(goal: object, info: object, count: object) -> None:
     if not isinstance(goal, str) or not goal.strip():
-        raise ValidationError(f"goal={goal!r} is no text", hint="say what is to be done")
+        raise ValidationError(f"goal={goal!r} is no text"[:200], hint="say what is to be done")
+    if not isinstance(info, str | None):
+        raise ValidationError(f"info={info!r} is no text"[:200], hint="give text, or None")
     if count is not None and not is_count(count):
         raise ValidationError(
             f"count={count!r}",

@@ -217,6 +217,21 @@ async def test_a_count_that_is_none_is_refused_before_any_call(count: int) -> No
     assert bench.model.calls == 0
 
 
+async def test_half_a_character_in_goal_and_info_is_shown_as_text() -> None:
+    planner, bench = planner_of(TEXT)
+    await planner.plan("go \ud83d\ude00 \udc00", node=ROOT, info="known \ud800")
+    shown = bench.model.requests[0].messages[1].content
+    assert "go \U0001f600 \ufffd" in shown
+    assert "known \ufffd" in shown
+
+
+async def test_what_is_known_is_text() -> None:
+    planner, bench = planner_of(TEXT)
+    with pytest.raises(ValidationError, match="info=3 is no text"):
+        await planner.plan("go", node=ROOT, info=3)  # type: ignore[arg-type]
+    assert bench.model.calls == 0
+
+
 @pytest.mark.parametrize("goal", ["", " \n", None])
 async def test_a_blank_goal_is_refused(goal: str) -> None:
     planner, _ = planner_of(TEXT)
@@ -376,10 +391,16 @@ async def test_the_cache_keeps_a_bounded_number_of_plans() -> None:
     assert len(cache) == 3
 
 
-@pytest.mark.parametrize("ttl", [0, -1, float("inf"), float("nan")])
+@pytest.mark.parametrize("ttl", [0, -1, float("inf"), float("nan"), "60", None, True])
 async def test_a_time_that_holds_nothing_or_for_ever_is_refused(ttl: float) -> None:
     with pytest.raises(ValidationError, match="ttl="):
         PlanCache(ttl)
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.5, "9", None])
+async def test_a_cache_that_holds_no_plan_is_refused(most: int) -> None:
+    with pytest.raises(ValidationError, match="most="):
+        PlanCache(60.0, most=most)
 
 
 # ---------------------------------------------------------------- prompts
