@@ -9,9 +9,9 @@ from executors.calls.calls import Calls
 from executors.errors import Halted
 from executors.loop import Ended, Finished, Guards, Policy, Tools, Worker, work
 from executors.messages import Message
-from executors.models.base import Model
+from executors.models.base import Model, require_model
 from executors.replies import JsonValue
-from rlm.arbiters import Broken
+from rlm.arbiters import Broken, require_deadline
 from rlm.evaluator import DEFAULT_RUBRIC, Agentic, EvaluationContext
 from rlm.lone_calls import lone_calls
 
@@ -45,8 +45,10 @@ def critic(
         deadline: seconds for all of its rounds.
 
     Raises:
-        ValidationError: what stands among the tools is none.
+        ValidationError: what stands among the tools is none, `model` is none, or `deadline` no time.
     """
+    require_model(model, where="rlm.critic")
+    require_deadline(deadline)
     pipeline = calls or lone_calls()
 
     async def tries(messages: tuple[Message, ...], context: EvaluationContext) -> str | Broken:

@@ -16,6 +16,7 @@ from executors.errors import ValidationError
 from executors.ids import NodeId
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import Model, require_model
+from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue, Parsed, read_json
 from planner.results import is_count
 from rlm.exhibit import exhibit
@@ -76,6 +77,7 @@ async def judge(
     *,
     model: Model,
     calls: Calls | None = None,
+    prices: Price | PriceList | None = None,
     node: NodeId = _ROOT,
     ordinal: int = 0,
     max_tokens: int = 512,
@@ -85,6 +87,7 @@ async def judge(
     Args:
         artifact: text or any value; "" and 0 are artifacts, None is none.
         calls: the pipeline to ask through; one of its own where there is none.
+        prices: what the model costs, where the pipeline is its own; None knows no price.
         ordinal: another one is another sample.
 
     Raises:
@@ -99,13 +102,19 @@ async def judge(
         raise ValidationError(
             f"max_tokens={max_tokens!r}", where="rlm.judge", hint="give 1 or more"
         )
+    if calls is not None and prices is not None:
+        raise ValidationError(
+            "calls= and prices= are both given",
+            where="rlm.judge",
+            hint="give prices= to the pipeline, or leave calls= out",
+        )
     asked = ModelRequest(
         messages=honour_messages(request=request, artifact=exhibit(artifact)),
         max_tokens=max_tokens,
         temperature=0.0,
         schema=HONOUR if model.info.structured_output else None,
     )
-    answer = await (calls or lone_calls()).ask(
+    answer = await (calls or lone_calls(prices=prices)).ask(
         model, asked, role="verifier", node=node, ordinal=ordinal
     )
     return _ruling(answer)

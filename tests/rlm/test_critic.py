@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from executors.errors import Halted
+from executors.errors import Halted, ValidationError
 from executors.gate.allowance import Caps
 from executors.gate.decisions import Decision, Deny
 from executors.ids import ContentKey
@@ -86,3 +86,12 @@ async def test_a_denial_is_told_it_silence_is_no_verdict_and_a_bound_ends_the_ru
     agentic = critic(bounded.model, [tool(run_sum)], calls=bounded.calls)
     with pytest.raises(Halted):
         await Evaluator(agentic=agentic).evaluate("1+2", TASK)
+
+
+async def test_what_is_no_model_and_no_time_is_refused_at_once() -> None:
+    bench = Bench("x")
+    with pytest.raises(ValidationError, match=r"model='gpt' is no model\nrlm\.critic"):
+        critic("gpt", [])  # type: ignore[arg-type]
+    for deadline in (0, -1.0, float("nan"), "soon"):
+        with pytest.raises(ValidationError, match="deadline="):
+            critic(bench.model, [], deadline=deadline)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from executors.errors import Halted, ServerFault, ValidationError
 from executors.gate.allowance import Caps
 from executors.messages import ModelReply
 from executors.models.fakes.scripted import ModelScript, ScriptedModel
+from executors.models.prices import Price, PriceTable
 from executors.usage import Usage
 from rlm.arbiters import Broken
 from rlm.calibration import (
@@ -119,6 +120,20 @@ async def test_its_cost_is_that_of_its_call_and_unknown_where_that_is() -> None:
         found = await judge("x", "y", calls=bench.calls, model=bench.model)
         assert found == Honoured(cost=cost)
     assert await ruled(YES) == Honoured(cost=Decimal(0))  # a model in this process is free
+
+
+@pytest.mark.case("R-169")
+async def test_its_cost_is_that_of_each_tier_at_the_callers_price() -> None:
+    usage = Usage(input=1_000, cache_read=500, cache_write=100, output=10)
+    model = Bench([ModelReply(text=YES, stop="end", usage=usage)] * 3).model
+    plain = Price(input=Decimal(2), output=Decimal(10))
+    tiers = Price(
+        input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.2"), cache_write=Decimal(3)
+    )
+    for prices, cost in ((plain, "0.0033"), (tiers, "0.0025"), (PriceTable({}), "0")):
+        assert await judge("x", "y", model=model, prices=prices) == Honoured(cost=Decimal(cost))
+    with pytest.raises(ValidationError, match=r"calls= and prices= are both given\nrlm\.judge"):
+        await judge("x", "y", model=model, calls=Bench(YES).calls, prices=plain)
 
 
 async def test_a_bound_and_a_failure_of_the_judge_are_raised() -> None:
