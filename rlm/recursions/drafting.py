@@ -25,6 +25,7 @@ from planner.rules import plan_task
 from rlm.recursions.costing import Costing, Load
 from rlm.recursions.foreseen import ONE, PlannedPart, Shape, Span
 from rlm.recursions.forest import Models
+from rlm.recursions.looking import route_of_parts
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.reading import (
     Slice,
@@ -108,13 +109,17 @@ class Drafting:
         match family:
             case Partition():
                 assert spool is not None
-                return await self._partition(spool)
+                draft = await self._partition(spool)
+                draft.route = route_of_parts(family, options)
+                return draft
             case FanOut(count=count, derived=derived):
                 tier = f"a task that looks {complexity.level} has {count} part(s)"
                 why = tier if derived else f"{count:,} part(s) were asked for"
                 if spool is None:
                     return self._planned_parts(count, why)
-                return self._over_slices(spool, count, why)
+                draft = self._over_slices(spool, count, why)
+                draft.route = route_of_parts(family, options)
+                return draft
             case ModelDriven():
                 return await self._driven(spool, complexity, route)
 
@@ -132,7 +137,6 @@ class Drafting:
             cut = slices(spool, items=max(1, -(-size // width)), tokens=self._room())
             return self._leaves(Draft(shape="partition", why=why), cut)
         draft = Draft(shape="partition", why=why, checked=True)
-        draft.route = Route(retrieval="scan", upgraded=False, reason="each part is judged")
         parts = chunks(size, width)
         draft.nodes = Span(low=1 + len(parts), high=1 + len(parts))
         todo = distinct(spool)
@@ -145,7 +149,6 @@ class Drafting:
         return self._leaves(Draft(shape="fan-out", why=why), cut)
 
     def _leaves(self, draft: Draft, cut: Sequence[Slice]) -> Draft:
-        draft.route = Route(retrieval="read", upgraded=False, reason="each part reads its slice")
         for one in cut:
             load = self._leaf(self._task, depth=1, shown=one.shown)
             draft.add("worker", self._models.worker, load)

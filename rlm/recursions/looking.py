@@ -22,6 +22,7 @@ from corpus.tools import (
 from executors.fences import fenced
 from executors.ids import NodeId, child_of
 from executors.tools.base import Tool
+from planner.families import FanOut, Partition
 from planner.routes import Route, route, route_by_rules
 from rlm.recursions.forest import Forest
 from rlm.recursions.offering import offered
@@ -31,7 +32,7 @@ from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker
 from rlm.recursions.scanning import Scanning
 from rlm.recursions.spec import Spec
 
-__all__ = ["Looking", "choose_route", "route_of"]
+__all__ = ["Looking", "choose_route", "route_of", "route_of_parts"]
 
 _HITS: Final = 8
 Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
@@ -50,6 +51,15 @@ def route_of(task: str, options: RecurseOptions, *, has_corpus: bool, can_plan: 
     return route(
         task, has_corpus=has_corpus, retrieval=options.retrieval, contract=options.contract
     )
+
+
+def route_of_parts(family: FanOut | Partition, options: RecurseOptions) -> Route:
+    """Return how parts read the corpus that is cut among them."""
+    match family:
+        case Partition() if options.retrieval != "read":
+            return Route(retrieval="scan", upgraded=False, reason="each part is judged")
+        case FanOut() | Partition():
+            return Route(retrieval="read", upgraded=False, reason="each part reads its slice")
 
 
 class Looking:

@@ -15,7 +15,7 @@ from rlm.recursions.fanout import fan_out
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of, turned_down
 from rlm.recursions.leaves import run_leaf
-from rlm.recursions.looking import Looking, choose_route
+from rlm.recursions.looking import Looking, choose_route, route_of_parts
 from rlm.recursions.offering import offered
 from rlm.recursions.partition import partition
 from rlm.recursions.results import (
@@ -43,6 +43,8 @@ async def run_node(forest: Forest, spec: Spec) -> NodeResult:
         complexity = assess(spec.task)
         route = choose_route(forest, spec)
         family = family_of(complexity, mode=spec.options.mode, count=spec.options.count)
+        if forest.spool is not None and spec.depth == 0 and not isinstance(family, ModelDriven):
+            route = route_of_parts(family, spec.options)
         tell_assessed(forest, spec, complexity, type(family).__name__, route)
         match family:
             case Partition():
