@@ -13,17 +13,18 @@ from typing import TypeGuard, cast
 
 import corpus.tools as made
 from corpus.results import Tally
-from corpus.search.base import Searcher
+from corpus.search.base import Searcher, require_limit
 from corpus.shelf import Shelf
 from corpus.sources import SourceLike
 from corpus.tools import ScanFound
-from executors.errors import Halted
+from executors.errors import Halted, ValidationError
 from executors.gate.allowance import Caps
 from executors.models.base import Model
 from executors.models.prices import Price, PriceList
 from executors.tools.base import Tool
 from rlm.corpora import Corpus, open_corpus
 from rlm.counting import count
+from rlm.options import CountOptions
 from rlm.outcome import Completed
 
 __all__ = ["build_exact_tool", "build_scan_tool", "build_search_tool"]
@@ -47,7 +48,23 @@ def build_scan_tool(
         source: as in `count`.
         model: the judge.
         caps: bounds of one call of the tool.
+
+    Raises:
+        ValidationError: what is no source, no model or no bound: here, and not to the model that
+            calls the tool.
     """
+    if cast("object", model) is None:
+        raise ValidationError(
+            "model=None judges nothing", where="rlm.build_scan_tool", hint="name the judge"
+        )
+    CountOptions(
+        model=model,
+        window=window,
+        passes=passes,
+        concurrency=concurrency,
+        caps=Caps() if caps is None else caps,
+        prices=prices,
+    )
     shelf = _shelf(source)
 
     async def counted(question: str) -> ScanFound:
@@ -77,7 +94,11 @@ def build_search_tool(source: SourceLike | Corpus | Searcher, *, limit: int = 8)
     Args:
         source: as in `count`; or what searches already, such as a store of memories.
         limit: hits that are shown.
+
+    Raises:
+        ValidationError: what is no source, or no number of hits.
     """
+    require_limit(limit)
     if _searches(source):
         return made.build_search_tool(source, limit=limit)
     return made.build_search_tool(_shelf(cast("SourceLike | Corpus", source)).searcher, limit=limit)

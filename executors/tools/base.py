@@ -72,17 +72,32 @@ class Tool:
                 hint="take 1 to 64 of letters, digits, _ and -",
             )
         schema: object = self.parameters
-        if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        if not _is_of_an_object(schema):
             raise ValidationError(
                 f"the parameters of the tool {name!r} are {schema!r}"[:200],
                 hint="give the JSON Schema of an object: {'type': 'object', 'properties': {…}}",
             )
         if not callable(self.execute):
-            raise ValidationError(f"the tool {name!r} cannot be called: {self.execute!r}"[:200])
+            raise ValidationError(
+                f"the tool {name!r} cannot be called: {self.execute!r}"[:200],
+                hint="give execute= a function of (arguments, context), async or not",
+            )
         if not isinstance(cast("object", self.description), str):
-            raise ValidationError(f"the description of the tool {name!r} is no text")
+            raise ValidationError(
+                f"the description of the tool {name!r} is {self.description!r}"[:200],
+                hint="say in text what it does: the model chooses by it",
+            )
         spec = ToolSpec(name=name, description=self.description, parameters=dict(self.parameters))
         object.__setattr__(self, "spec", spec)
+
+
+def _is_of_an_object(schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    named = cast("Mapping[str, object]", schema)
+    return named.get("type", "object") == "object" and isinstance(
+        named.get("properties", {}), Mapping
+    )
 
 
 def tool(
@@ -106,7 +121,17 @@ def tool(
         ValidationError: a parameter without a type hint, positional-only, variadic, or of a type that
             JSON has no form for; a function without a name.
     """
-    called = name or str(getattr(function, "__name__", ""))
+    if not callable(cast("object", function)):
+        raise ValidationError(
+            f"{function!r} is no function to make a tool of"[:200],
+            hint="give one with type hints and a docstring",
+        )
+    called = str(getattr(function, "__name__", "")) if name is None else name
+    if not isinstance(cast("object", called), str) or not called:
+        raise ValidationError(
+            f"name={name!r} is no name of a tool"[:200],
+            hint="give name=…, where the function has none of its own",
+        )
     shape = _shape(function, called)
     model = _model(function, called, shape)
 

@@ -108,11 +108,29 @@ def test_what_no_model_could_be_told_of_is_refused() -> None:
         {"name": "no blanks"},
         {"parameters": "{}"},
         {"parameters": {"type": "array"}},
+        {"parameters": {"type": "object", "properties": 3}},
+        {"parameters": None},
         {"execute": None},
+        {"execute": "weather"},
         {"description": 7},
+        {"description": None},
     ],
 )
 def test_a_bad_tool_is_refused_where_it_is_made(fields: dict[str, object]) -> None:
     good: dict[str, object] = {"name": "a", "description": "", "parameters": {}, "execute": weather}
     with pytest.raises(ValidationError):
         Tool(**{**good, **fields})  # type: ignore[arg-type]
+
+
+@pytest.mark.case("R-187")
+@pytest.mark.parametrize("odd", [None, 42, "weather", [weather]])
+def test_what_is_no_function_makes_no_tool(odd: object) -> None:
+    with pytest.raises(ValidationError, match=r"is no function to make a tool of\n.*type hints"):
+        tool(odd)  # type: ignore[arg-type]
+
+
+@pytest.mark.case("R-187")
+@pytest.mark.parametrize("name", [3, "", b"weather"])
+def test_a_name_that_is_none_makes_no_tool(name: object) -> None:
+    with pytest.raises(ValidationError, match="is no name of a tool"):
+        tool(weather, name=name)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """How a worker looks into a corpus: judged, searched, matched, or by tools that it chooses from."""
 
+from typing import Any
+
 import pytest
 
 import rlm
@@ -107,3 +109,23 @@ async def test_a_corpus_of_its_own_is_within_reach_of_any_worker() -> None:
     told = str(result(await rlm.recurse(SIMPLE, model, tools=tools)))
     assert "count=2 (scanned 4 records, window=8, passes=2)" in told
     assert "t4" in told
+
+
+@pytest.mark.case("R-187", "R-081 / D13")
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"window": 0}, "window=0"),
+        ({"passes": -1}, "passes=-1"),
+        ({"concurrency": 0}, "concurrency=0"),
+        ({"model": None}, "model=None"),
+    ],
+)
+def test_a_tool_that_could_not_count_is_refused_where_it_is_made(
+    options: dict[str, Any], says: str
+) -> None:
+    given: dict[str, Any] = {"model": cast(lambda request: said("x"))}
+    with pytest.raises(rlm.ValidationError, match=says):
+        rlm.build_scan_tool(TICKETS, **(given | options))
+    with pytest.raises(rlm.ValidationError, match="limit=0"):
+        rlm.build_search_tool(TICKETS, limit=0)
