@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from executors.errors import ContextExceeded, PromptCut
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import Model, StreamingModel
+from executors.secrets import mask
 from executors.tokens import at_least
 
 __all__ = ["check_window", "invoke"]
@@ -61,6 +63,7 @@ async def invoke(
         reply = await model.generate(request)
     else:
         reply = await model.generate_streaming(request, on_text)
+    reply = _masked(reply)
     reported = reply.usage.prompt
     if reported is not None and reported >= _CUT_FLOOR and reported < _letters(request) * _DENSE:
         words = at_least(request)
@@ -70,6 +73,27 @@ async def invoke(
                 where=f"model {model.info.spec}",
                 hint="raise the server's context length or use fewer items a window (--window)",
             )
+    return reply
+
+
+def _masked(reply: ModelReply) -> ModelReply:
+    """Return a reply without secrets of ours: what a server echoes goes into no file and no prompt."""
+    text = mask(reply.text)
+    if text is not reply.text:
+        reply = replace(reply, text=text)
+    if reply.reasoning is not None:
+        reply = replace(reply, reasoning=mask(reply.reasoning))
+    if reply.calls:
+        calls = [
+            replace(call, id=mask(call.id), name=mask(call.name), arguments=mask(call.arguments))
+            for call in reply.calls
+        ]
+        reply = replace(reply, calls=tuple(calls))
+    if (bad := reply.malformed) is not None:
+        raw, name, reason = mask(bad.raw), mask(bad.name), mask(bad.reason)
+        reply = replace(reply, malformed=replace(bad, raw=raw, name=name, reason=reason))
+    if reply.blocks is not None:
+        reply = replace(reply, blocks=replace(reply.blocks, data=mask(reply.blocks.data)))
     return reply
 
 

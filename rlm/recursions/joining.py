@@ -8,6 +8,7 @@ from typing import Final, cast
 from executors.characters import sound
 from executors.errors import Halted, ModelError
 from executors.messages import Message, ModelRequest
+from executors.secrets import scrub
 from rlm.arbiters import Broken, run_arbiter
 from rlm.recursions.forest import Forest
 from rlm.recursions.prompts import MERGE, child_note
@@ -81,7 +82,7 @@ def turned_down(children: Sequence[tuple[Spec, NodeResult]]) -> Verdict | None:
     child, first = down[0]
     said = f"{len(down):,} of {len(children):,} part(s) did not pass their check; {child.node}: "
     kind = Failed if any(isinstance(verdict, Failed) for _, verdict in down) else NeedsRevision
-    return kind(critique=said + (first.critique or child.title), extra={"by": "the parts"})
+    return kind(critique=said + (scrub(first.critique) or child.title), extra={"by": "the parts"})
 
 
 def _halted(forest: Forest, spec: Spec, halted: Halted) -> Blocked:

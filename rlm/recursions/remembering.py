@@ -9,6 +9,7 @@ import json
 
 from executors.ids import ContentKey, content_key
 from executors.journal.records import ToolDone
+from executors.secrets import mask
 from rlm.recursions.forest import Forest
 from rlm.recursions.spec import Spec
 from rlm.verdict import Unusable, Verdict, read_verdict, status_of
@@ -38,11 +39,15 @@ class SensorMemory:
             "score": verdict.score,
             "critique": verdict.critique,
             "suggestions": list(verdict.suggestions),
-            **verdict.extra,
         }
         try:
-            told = json.dumps(held, allow_nan=False)
-        except (TypeError, ValueError):  # something of the caller's own, that no file can hold
+            # What is ours stands above what the caller's own fields may be named.
+            told = mask(json.dumps({**verdict.extra, **held}, allow_nan=False))
+        except (
+            TypeError,
+            ValueError,
+            RecursionError,
+        ):  # something of the caller's own, that no file can hold
             return
         key = self._key(text, attempt)
         self._forest.journal.tool_begun(key, name="sensor")

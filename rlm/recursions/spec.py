@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from executors.ids import NodeId, child_of
+from executors.secrets import scrub
 from rlm.recursions.options import RecurseOptions
 
 __all__ = ["Spec"]
@@ -45,5 +46,5 @@ class Spec:
     @property
     def title(self) -> str:
         """One line for people."""
-        line = " ".join((self.name or self.task).split())
+        line = scrub(" ".join((self.name or self.task).split()))
         return line if len(line) <= 80 else f"{line[:79]}…"

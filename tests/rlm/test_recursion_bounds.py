@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -11,9 +12,13 @@ import pytest
 import rlm
 from corpus.spool import Spool
 from executors.clock import SystemClock
-from executors.ids import new_run_id
+from executors.ids import ContentKey, NodeId, new_run_id
+from executors.journal.records import NoJournal, ToolDone
 from executors.messages import ModelReply, ModelRequest
+from rlm.recursions.options import RecurseOptions
+from rlm.recursions.remembering import SensorMemory
 from rlm.recursions.sensing import CorpusSensor
+from rlm.recursions.spec import Spec
 from rlm.runs.log import RunLog
 from rlm.testing import ScriptedModel
 from tests.rlm.trees import COMPLEX, SIMPLE, cast, plan, results_of, role_of, said, spawns, task_of
@@ -159,3 +164,30 @@ async def test_a_session_is_known_to_have_begun_at_once(tmp_path: Path) -> None:
         log.start(new_run_id(clock.now()), session=1, name="recurse", task="t", options={})
         lines = (tmp_path / "events.jsonl").read_bytes().splitlines()
         assert [json.loads(line)["kind"] for line in lines] == ["run_started", "node_started"]
+
+
+class Remembered(NoJournal):
+    """A journal that knows what tools gave."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def tool_found(self, key: ContentKey) -> ToolDone | None:
+        told = self.told.get(key)
+        return None if told is None else ToolDone(result=told, failed=False)
+
+    async def tool_done(self, key: ContentKey, *, result: str, failed: bool) -> None:
+        assert not failed
+        self.told[key] = result
+
+
+async def test_a_remembered_verdict_is_the_one_that_was_given() -> None:
+    """Also where fields of the caller's own are named like ours."""
+    forest: Any = SimpleNamespace(goes_on=True, journal=Remembered())
+    spec = Spec(node=NodeId("root"), task="t", depth=0, index=0, options=RecurseOptions())
+    memory = SensorMemory(forest, spec)
+    odd = rlm.NeedsRevision(critique="no", extra={"status": "satisfied", "critique": "fine"})
+    await memory.keep("a text", 0, odd)
+    said = memory.recall("a text", 0)
+    assert isinstance(said, rlm.NeedsRevision)
+    assert said.critique == "no"
