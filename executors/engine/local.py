@@ -163,7 +163,7 @@ class _Crew(Generic[T, R]):
         place(partial(self._step_aside, me))
         try:
             with me.scope:
-                await self._pulling(me)
+                await self._pulling(me, group)
             if me.item is not _NOTHING:  # it was cancelled after the grace
                 self._settled(me, Failed(item=cast("T", me.item), error=self.stop.error()))
         except (KeyboardInterrupt, SystemExit) as wanted:
@@ -175,14 +175,15 @@ class _Crew(Generic[T, R]):
         if not self._left:
             self._watching.cancel()
 
-    async def _pulling(self, me: _Worker) -> None:
+    async def _pulling(self, me: _Worker, group: anyio.CancelScope) -> None:
         cancelling = self._cancelling()
         for turn in count():
             if self._heed():
                 return
-            # Work that makes a result of its cancellation must not be given more of it. The task
-            # knows what has reached it; to look for more takes as long as to settle an item.
-            if cancelling() or turn % _LOOK == 0:
+            # Work that makes a result of its cancellation must not be given more of it, nor work
+            # that ended before its task could be told. The task knows what has reached it, the group
+            # whether it is over; to look for more takes as long as to settle an item.
+            if cancelling() or group.cancel_called or turn % _LOOK == 0:
                 await anyio.lowlevel.checkpoint_if_cancelled()
             if not me.placed and not self._placed(me):
                 await self._stand_by()
