@@ -163,3 +163,8 @@ class ModelReply:
     """The effective temperature; None when it was not sent or was dropped."""
     requests: int = 1
     """Requests on the wire that this answer took: more when a refused parameter was dropped."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its end by itself, or its server does not say how, and nothing cut it."""
+        return self.stop == "end" or (self.stop == "other" and self.stop_raw is None)

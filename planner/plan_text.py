@@ -60,7 +60,7 @@ def read_plan(reply: ModelReply, *, count: int | None, most: int) -> PlanText:
     Raises:
         PlannerFault: the reply was cut or refused, holds no plan, or holds one that is none.
     """
-    if reply.stop != "end":
+    if not reply.whole:
         raise _cut(reply)
     found = read_json(reply.text)
     if isinstance(found, Unparsed):

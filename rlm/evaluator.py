@@ -237,7 +237,7 @@ def _messages(
 
 
 def _read(reply: ModelReply) -> Verdict | Broken:
-    if reply.stop != "end":
+    if not reply.whole:
         why = _UNCLEAN.get(reply.stop, f"its reply did not end cleanly ({reply.stop_raw!r})")
         return _unavailable(why)
     verdict = read_grade(reply.text)

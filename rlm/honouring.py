@@ -155,7 +155,7 @@ def _ruling(answer: Answer) -> Ruling:
 
 
 def _fields(reply: ModelReply) -> dict[str, JsonValue]:
-    if reply.stop != "end":
+    if not reply.whole:
         return {}
     found = read_json(reply.text)
     return found.value if isinstance(found, Parsed) and isinstance(found.value, dict) else {}

@@ -137,7 +137,7 @@ async def _merged(
     except ModelError as error:
         tell(spec.node, "merge", f"the parts were joined, not merged: {error.what}")
         return concat(values, shown)
-    if answer.reply.stop != "end" or not answer.reply.text.strip():
+    if not answer.reply.whole or not answer.reply.text.strip():
         tell(spec.node, "merge", "the parts were joined, not merged: no whole answer")
         return concat(values, shown)
     return sound(answer.reply.text)

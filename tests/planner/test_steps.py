@@ -148,8 +148,14 @@ async def test_a_faulty_plan_comes_with_the_steps_that_could_be_read() -> None:
 async def test_a_reply_that_was_cut_or_refused_is_no_plan_even_where_it_reads_as_one(
     stop: StopReason, kind: str
 ) -> None:
-    fault, bench = await fault_of(lambda _: ModelReply(text=TEXT, stop=stop))
+    fault, bench = await fault_of(lambda _: ModelReply(text=TEXT, stop=stop, stop_raw="odd"))
     assert (fault.kind, bench.model.calls) == (kind, 1)
+
+
+@pytest.mark.case("R-185")
+async def test_a_plan_of_a_server_that_does_not_say_how_it_ended_is_read() -> None:
+    planner, _ = planner_of(lambda _: ModelReply(text=TEXT, stop="other"))
+    assert len((await planner.plan("go", node=ROOT)).plan) == 2
 
 
 # ---------------------------------------------------------------- asking

@@ -189,7 +189,7 @@ async def test_without_a_contract_the_rubric_is_what_is_graded_against() -> None
     assert "Cites a {source}." in bench.model.requests[0].messages[0].content
 
 
-@pytest.mark.case("R-164", "K11-2", "K11-4", "K11-8", "K3-7", "K3-8", "K3-10", "K3-11")
+@pytest.mark.case("R-164", "R-185", "K11-2", "K11-4", "K11-8", "K3-7", "K3-8", "K3-10", "K3-11")
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -204,6 +204,8 @@ async def test_without_a_contract_the_rubric_is_what_is_graded_against() -> None
         (reply("", stop="max_tokens", reasoning="PASS"), "its reply was cut"),
         (reply(GOOD, stop="refusal"), "it refused"),
         (reply(GOOD, stop="other", stop_raw="odd"), "did not end cleanly ('odd')"),
+        (reply("PASS", stop="other"), Satisfied()),
+        (reply('{"status": "satisf', stop="other"), "its reply cannot be read"),
         (ServerFault("the server burns"), "the server burns"),
     ],
 )

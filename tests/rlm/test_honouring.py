@@ -104,6 +104,13 @@ async def test_what_is_cut_or_no_verdict_broke_and_is_marked(
     assert found == Broke(where=Where(), truncated=truncated, unreadable=not truncated)
 
 
+@pytest.mark.case("R-185")
+async def test_a_server_that_does_not_say_how_its_reply_ended_is_read() -> None:
+    assert isinstance(await ruled([ModelReply(text=YES, stop="other")]), Honoured)
+    odd = await ruled([ModelReply(text=YES, stop="other", stop_raw="abort")])
+    assert odd == Broke(where=Where(), unreadable=True)
+
+
 async def test_where_it_broke_is_told_in_fields_or_in_words() -> None:
     free = Decimal(0)
     found = await ruled(NO)
