@@ -12,6 +12,7 @@ unless it is short or a question.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -47,7 +48,7 @@ def assess(text: object) -> Complexity:
     if not isinstance(text, str) or not text.strip():
         return Complexity(level="simple", score=0, needs_planning=False, signals=("empty",))
     whole = text.strip()
-    head = whole[:_READ].lower()
+    head = _head(text)
     if is_critical(head):
         return Complexity(
             level="critical", score=_CRITICAL, needs_planning=True, signals=("critical_override",)
@@ -72,12 +73,18 @@ def is_critical(text: object) -> bool:
     """
     if not isinstance(text, str):
         return False
-    head = text.strip()[:_READ].lower()
+    head = _head(text)
     return bool(
         words.DANGERS.search(head)
         or (words.CRITICAL_CONTEXT.search(head) and words.CRITICAL_ACTIONS.search(head))
         or (words.MONEY.search(head) and words.MONEY_ACTIONS.search(head))
     )
+
+
+def _head(text: str) -> str:
+    """Return the beginning of a task in the form that words are looked for in."""
+    head = text.strip()[:_READ]
+    return (head if head.isascii() else unicodedata.normalize("NFKC", head)).lower()
 
 
 class _Seen:

@@ -168,12 +168,20 @@ DANGERS: Final = re.compile(
     r"\b(?:emergenc(?:y|ies)|outages?|breach(?:es|ed|ing)?|vulnerabilit(?:y|ies)|exploit(?:s|ed|ing)?"
     r"|corruption|data\s+(?:loss(?:es)?|leaks?|leakage)|incidents?|penetration|gdpr|hipaa|pci"
     r"|(?:non-?)?complian(?:ce|t)|regulat(?:ions?|ory)"
-    r"|notf[aä]ll\w*|ausfall|ausfälle\w*|datenleck\w*|datenpanne\w*|sicherheitsl(?:ü|ue)cken?"
+    r"|notf[aä]ll\w*|\w{0,20}ausf(?:all|ällen?)|datenschutzv(?:erletzung|orf[aä]ll)\w*|datenleck\w*|datenpanne\w*|sicherheitsl(?:ü|ue)cken?"
     r"|sicherheitsvorf[aä]ll\w*|datenverlust\w*|dsgvo|regulierung\w*"
     r"|panne|fuite de données|faille|vulnérabilité\w*|urgence|rgpd|conformité"
     r"|brechas? de (?:seguridad|datos)|vulnerabilidad\w*|emergencia|incidente|interrupción|cumplimiento"
     r"|violazione dei dati|vulnerabilità|emergenza|vulnerabilidade|conformidade|datalek\w*"
-    r"|утечк\w*|уязвимост\w*|авари\w*|инцидент\w*)\b"
+    r"|утечк\w*|уязвимост\w*|авари\w*|инцидент\w*|\u0441\u0431\u043e[йия]\w{0,2}"
+    r"|violations? de données|fuga de datos|filtración de datos|caída (?:de producción|del? s\w{5,7})"
+    r"|vazamentos? de dados|violação de dados|fuga di dati|vulnerabilit(?:ate\w{0,2}|ăți\w{0,3})"
+    r"|wyciek\w{0,3}|awari\w{1,3}|luk\w{1,3} w zabezpieczeniach|podatnoś\w{1,3}"
+    r"|säkerhets(?:brist|hål)\w{0,4}|sårbarhe[dt]\w{0,4}|data(?:läck|intrång|læk)\w{0,4}"
+    r"|sikkerhe[dt]sbrudd?\w{0,3}|tieto(?:vuo|mur)\w{1,6}|haavoittuvuu\w{1,6}"
+    r"|únik\w? dat|zraniteln\w{1,5}|bezpečnostní (?:chyb|díra|incident)\w{0,3}"
+    r"|güvenlik aç\w{1,6}|veri s\u0131z\u0131nt\w{1,5}|lỗ hổng|rò rỉ dữ liệu|kebocoran data|kerentanan)\b"
+    r"|ثغرة|ثغرات|تسريب|اختراق|פרצ[הת]|דליפ[הת]|भेद्यता|डेटा लीक"
     r"|漏洞|泄露|洩露|事故|故障|紧急|緊急|合规|脆弱性|漏えい|漏洩|システム障害|障害発生|취약점|유출|시스템 장애|장애 발생"
 )
 CRITICAL_CONTEXT: Final = _words("security", "production", "authentication", "authorization")
@@ -188,8 +196,12 @@ CRITICAL_ACTIONS: Final = _words(
     *("protect(?:s|ed|ing|ion)?", "mitigat(?:e[sd]?|ing|ion)", "prevent(?:s|ed|ing|ion)?"),
     *("respon(?:ds?|ded|ding|se)", "handl(?:e[sd]?|ing)"),
 )
-MONEY: Final = _words("payments?", "transactions?", "billing", "financial")
-MONEY_ACTIONS: Final = _words(
-    *("encrypt(?:s|ed|ing|ion)?", "secur(?:e[sd]?|ing)", "protect(?:s|ed|ing|ion)?"),
-    "audit(?:s|ed|ing)?",
+MONEY: Final = re.compile(
+    r"\b(?:payments?|transactions?|billing|financial|zahlung\w*|paiements?|pagos?|pagament[oi]s?"
+    r"|betaling\w*|płatno\w{1,4}|платеж\w{0,3})\b|支付|付款|決済|결제"
+)
+MONEY_ACTIONS: Final = re.compile(
+    r"\b(?:encrypt(?:s|ed|ing|ion)?|secur(?:e[sd]?|ing)|protect(?:s|ed|ing|ion)?|audit(?:s|ed|ing)?"
+    r"|verschlüssel\w*|chiffre[rz]|chiffré\w{0,2}|chiffrement|cifrar|cifrad[oa]s?|crittograf\w*"
+    r"|criptograf\w*|versleutel\w*|szyfr\w*|шифр\w*)\b|加密|暗号化|암호화"
 )
