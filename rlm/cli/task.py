@@ -142,7 +142,7 @@ def asked(
         typer.Option(
             "--sensor",
             metavar="SPEC",
-            help="Check leaves in code: json-schema:FILE or citations; they try again until it holds.",
+            help="Check leaves in code: json-schema:FILE or citations; they try again until it holds. Who may hand parts on is no leaf: see --max-depth 0.",
         ),
     ] = None,
     synthesize: Annotated[

@@ -25,6 +25,7 @@ from planner.rules import plan_task
 from rlm.recursions.costing import Costing, Load
 from rlm.recursions.foreseen import ONE, PlannedPart, Shape, Span
 from rlm.recursions.forest import Models
+from rlm.recursions.leaves import UNSENSED
 from rlm.recursions.looking import route_of_parts
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.reading import (
@@ -130,8 +131,8 @@ class Drafting:
         widths = partition_widths(size, floor=options.count or 1, budget=options.worker_budget)
         width = widths.width
         why = (
-            f"{size:,} records at {options.worker_budget:,} a worker ask for {widths.data:,} "
-            f"part(s), at least {widths.floor:,} were asked for"
+            f"{size:,} records at {options.worker_budget:,} a worker ask for {widths.data:,} part(s)"
+            + ("" if options.count is None else f", at least {widths.floor:,} were asked for")
         )
         if options.retrieval == "read":
             cut = slices(spool, items=max(1, -(-size // width)), tokens=self._room())
@@ -237,6 +238,8 @@ class Drafting:
         draft = Draft(shape="worker", why=why, exact=not (spawns or tools))
         draft.checked = options.refine_leaf is not None and not spawns
         if spawns:
+            if options.refine_leaf is not None:
+                draft.notes.append(UNSENSED)
             load = self._costing.spawning(
                 models.worker, self._task, workers=1, nodes=options.max_nodes, shown=shown
             )

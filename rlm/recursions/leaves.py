@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from executors.errors import Halted
 from executors.loop.worked import Finished
@@ -18,7 +19,13 @@ from rlm.recursions.worker import blocked_of, run_worker
 from rlm.refinement import Attempt, LeafRefinement, Refined, RefineLeaf, refine_leaf
 from rlm.sensors.base import SensorContext
 
-__all__ = ["run_leaf"]
+__all__ = ["UNSENSED", "run_leaf"]
+
+UNSENSED: Final = (
+    "no sensor looks at a worker that may hand parts on, also where it hands on none; "
+    "max_depth=0 (--max-depth 0) makes a leaf of it"
+)
+"""Said where a sensor was given, and a worker might have been taken for a leaf."""
 
 Tools = Sequence[Tool] | Callable[[], Sequence[Tool]]
 

@@ -14,7 +14,7 @@ from rlm.recursions.bounded import bounded, tell_assessed
 from rlm.recursions.fanout import fan_out
 from rlm.recursions.forest import Forest
 from rlm.recursions.joining import join, partial_of, turned_down
-from rlm.recursions.leaves import run_leaf
+from rlm.recursions.leaves import UNSENSED, run_leaf
 from rlm.recursions.looking import Looking, choose_route, route_of_parts
 from rlm.recursions.offering import offered
 from rlm.recursions.partition import partition
@@ -84,6 +84,8 @@ async def _spawning(
         mine = offered(tools, (brood.tool,), partial(forest.log.warn, spec.node))
         worked = await run_worker(forest, spec, tools=mine, spawns=True, shown=records)
     children = brood.in_order
+    if not children and spec.options.refine_leaf is not None:
+        forest.note(UNSENSED)
     short = [result for _, result in children if isinstance(result, Short)]
     if not isinstance(worked, Finished):
         blocked = brood.refused if worked.reason == "rounds" else None

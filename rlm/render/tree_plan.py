@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from rlm.forecast import Bound, Range
-from rlm.recursions.foreseen import PlannedPart, RecursionPlan, RoleLoad, Span
+from rlm.recursions.foreseen import ONE, PlannedPart, RecursionPlan, RoleLoad, Span
 from rlm.render.forecast import money
 from rlm.render.lines import Line, Piece, line
 from rlm.render.safe import plain
@@ -19,11 +19,15 @@ _PARTS: Final = 20
 
 def plan_lines(plan: RecursionPlan) -> list[Line]:
     """Return the shape of a recursion, its parts, and what it takes at least and at most."""
-    signals = ", ".join(plan.complexity.signals) or "nothing"
+    signals = ", ".join(plan.complexity.signals).replace("_", " ")
     lines = [
         line(Piece("plan: nothing was asked, nothing was paid", "strong")),
         _pair("task", plain(plan.task, _WIDTH)),
-        _pair("looks", f"{plan.complexity.level}, {plan.complexity.score} points for {signals}"),
+        _pair(
+            "looks",
+            f"{plan.complexity.level}, {plan.complexity.score} points"
+            + (f" ({signals})" if signals else ""),
+        ),
         _pair("shape", f"{plan.shape}: {plain(plan.why, _WIDTH)}"),
     ]
     if plan.route is not None:
@@ -73,7 +77,7 @@ def _costs(plan: RecursionPlan) -> list[Line]:
 
 def _role(load: RoleLoad) -> Line:
     text = (
-        f"{_span(load.calls)} calls of {plain(load.model, 80)}, "
+        f"{_span(load.calls)} call{'' if load.calls == ONE else 's'} of {plain(load.model, 80)}, "
         f"tokens in {_span(load.input)}, out {_span(load.output)}"
     )
     return line("    ", Piece(f"{load.role}: ", "dim"), text)

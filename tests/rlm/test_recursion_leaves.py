@@ -28,6 +28,10 @@ def leaf(outcome: rlm.RecurseOutcome, node: str = "root") -> rlm.TaskReceipt:
     return task
 
 
+def told(outcome: rlm.RecurseOutcome) -> str:
+    return str(outcome.receipts.result["notes"])
+
+
 def counting() -> Callable[[ModelRequest], ModelReply]:
     tries = iter(range(100))
     return lambda request: ModelReply(
@@ -78,6 +82,14 @@ async def test_a_worker_that_may_hand_on_is_no_leaf() -> None:
     assert isinstance(outcome, rlm.Completed)
     assert model.calls == 1
     assert leaf(outcome).attempts is None
+    assert "no sensor looks at a worker that may hand parts on" in told(outcome)
+    plan = await rlm.plan_recursion(COMPLEX, model, refine_leaf=refine(passes_at(9)))
+    assert any("no sensor looks" in note for note in plan.notes)
+
+
+async def test_a_leaf_that_was_sensed_is_not_said_to_be_none() -> None:
+    outcome = await rlm.recurse(SIMPLE, cast(counting()), refine_leaf=refine(passes_at(0)))
+    assert "no sensor looks" not in told(outcome)
 
 
 @pytest.mark.case("R-112", "R-117", "R-119")

@@ -185,8 +185,8 @@ def test_the_plan_is_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture
     assert out == snapshot("""\
 plan: nothing was asked, nothing was paid
   task: Who wants a refund?
-  looks: simple, 0 points for lookup
-  shape: partition: 20 records at 8 a worker ask for 3 part(s), at least 1 were asked for
+  looks: simple, 0 points (lookup)
+  shape: partition: 20 records at 8 a worker ask for 3 part(s)
   corpus: 20 records, 20 distinct texts
   read by: scan: each part is judged
   nodes: 4
