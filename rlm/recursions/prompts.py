@@ -71,5 +71,5 @@ def task_message(task: str, *, context: str | None = None, shown: str | None = N
 
 
 def child_note(task: str, value: str) -> str:
-    """Return one part of what is to be merged."""
-    return f"Part: {task}\n{fenced(value)}"
+    """Return one part of what is to be merged; a model wrote its task as well as its answer."""
+    return f"Part:\n{fenced(task, 'task')}\n{fenced(value)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from executors.characters import sound
+from executors.loop.boundary import Raised, Returned, attempt, described
 from executors.tools.base import Arguments, Tool, ToolContext
 from rlm.recursions.forest import Forest, Slot
 from rlm.recursions.options import SPAWN
@@ -89,15 +90,20 @@ class Brood:
         # Until it has handed something up it counts as a child that did not: also where it raises.
         self.results[index] = child, _unended(child)
         async with self.slot.lent():
-            result = await self.run(self.forest, child)
-        self.results[index] = child, result
-        return _told(result)
+            got = await attempt(self.run, self.forest, child)
+        match got:
+            case Returned(value=Answered() | Short() as result):
+                self.results[index] = child, result
+                return _told(result)
+            case Raised(error=error):
+                self.results[index] = child, _unended(child, f"it broke: {described(error)}")
+                raise error
+            case _:
+                return "error: it did not come to an end"
 
 
-def _unended(child: Spec) -> Short:
-    blocked = Blocked(
-        blocker="failed", detail="it did not come to an end", node=child.node, task=child.task
-    )
+def _unended(child: Spec, detail: str = "it did not come to an end") -> Short:
+    blocked = Blocked(blocker="failed", detail=detail, node=child.node, task=child.task)
     return Short(best=None, blocked=blocked, missing=(child.title,))
 
 
