@@ -47,6 +47,7 @@ class Step:
             if not _is_text(value) or not value.strip():
                 raise ValidationError(
                     f"{name}={value!r} of a step is no text"[:200],
+                    where="rlm.Step",
                     hint="a step has an id and an action, both not blank",
                 )
         given: object = self.depends_on
@@ -57,6 +58,7 @@ class Step:
         ):
             raise ValidationError(
                 f"depends_on={given!r} of the step {self.id!r} is no list of ids"[:200],
+                where="rlm.Step",
                 hint="give a tuple of ids: depends_on=('s1',)",
             )
         object.__setattr__(self, "depends_on", tuple(cast("list[str]", given)))
@@ -164,7 +166,9 @@ class Plan:
 def _steps(given: object) -> tuple[Step, ...]:
     if not isinstance(given, list | tuple):
         raise ValidationError(
-            f"steps={given!r} is no list of steps"[:200], hint="give a Plan, or a list of Step"
+            f"steps={given!r} is no list of steps"[:200],
+            where="rlm.Plan",
+            hint="give a Plan, or a list of Step",
         )
     some = cast("Sequence[object]", given)
     for step in some:

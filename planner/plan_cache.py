@@ -37,9 +37,13 @@ class PlanCache:
 
     def __init__(self, ttl: float, *, clock: Clock | None = None, most: int = _MOST) -> None:
         if not _is_time(ttl):
-            raise ValidationError(f"ttl={ttl!r}", hint="give seconds above 0; no cache is None")
+            raise ValidationError(
+                f"ttl={ttl!r}", where="rlm.PlanCache", hint="give seconds above 0; no cache is None"
+            )
         if not is_count(most):
-            raise ValidationError(f"most={most!r}", hint="give a number of plans, from 1 on")
+            raise ValidationError(
+                f"most={most!r}", where="rlm.PlanCache", hint="give a number of plans, from 1 on"
+            )
         self._ttl = ttl
         self._clock = clock or SystemClock()
         self._most = most

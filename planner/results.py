@@ -86,12 +86,18 @@ class StepRetry:
 
     def __post_init__(self) -> None:
         if not is_count(self.attempts):
-            raise ValidationError(f"attempts={self.attempts!r}", hint="give 1 or more tries")
+            raise ValidationError(
+                f"attempts={self.attempts!r}", where="rlm.StepRetry", hint="give 1 or more tries"
+            )
         if not _is_wait(self.wait):
-            raise ValidationError(f"wait={self.wait!r}", hint="give seconds, from 0 on")
+            raise ValidationError(
+                f"wait={self.wait!r}", where="rlm.StepRetry", hint="give seconds, from 0 on"
+            )
         if not callable(cast("object", self.when)):
             raise ValidationError(
-                f"when={self.when!r} cannot be called"[:200], hint="give a function of an error"
+                f"when={self.when!r} cannot be called"[:200],
+                where="rlm.StepRetry",
+                hint="give a function of an error",
             )
 
 

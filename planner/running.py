@@ -167,20 +167,34 @@ def _check(
 ) -> None:
     if not callable(execute):
         raise ValidationError(
-            f"execute={execute!r} cannot be called"[:200], hint="give a function of a step"
+            f"execute={execute!r} cannot be called"[:200],
+            where="rlm.run_plan",
+            hint="give a function of a step",
         )
     if concurrency is not None and not is_count(concurrency):
-        raise ValidationError(f"concurrency={concurrency!r}", hint="give 1 or more, or None")
+        raise ValidationError(
+            f"concurrency={concurrency!r}", where="rlm.run_plan", hint="give 1 or more, or None"
+        )
     if not isinstance(retry, StepRetry | None):
-        raise ValidationError(f"retry={retry!r}"[:200], hint="give StepRetry(attempts=…), or None")
+        raise ValidationError(
+            f"retry={retry!r}"[:200],
+            where="rlm.run_plan",
+            hint="give StepRetry(attempts=…), or None",
+        )
     for name, hook in hooks.items():
         if hook is None:
             continue
         if not callable(hook):
-            raise ValidationError(f"{name}={hook!r} cannot be called"[:200], hint="give a function")
+            raise ValidationError(
+                f"{name}={hook!r} cannot be called"[:200],
+                where="rlm.run_plan",
+                hint="give a function",
+            )
         if name in _AT_ONCE and is_async(hook):
             raise ValidationError(
-                f"{name} is asynchronous, and nobody waits for it", hint="give a plain function"
+                f"{name} is asynchronous, and nobody waits for it",
+                where="rlm.run_plan",
+                hint="give a plain function",
             )
 
 

@@ -182,7 +182,9 @@ async def calibrate(ask: Judge | Model, *, repeats: int = _REPEATS) -> Calibrati
         Halted: a bound of the run was reached.
     """
     if not is_count(repeats) or repeats > 100:
-        raise ValidationError(f"repeats={repeats!r}", hint="give an integer from 1 to 100")
+        raise ValidationError(
+            f"repeats={repeats!r}", where="rlm.calibrate", hint="give an integer from 1 to 100"
+        )
     rules = judge_of(ask) if isinstance(ask, Model) else ask
     if not callable(rules):
         raise ValidationError(

@@ -114,13 +114,17 @@ class Evaluator:
         _check_one(predicate=predicate, rubric=rubric, agentic=agentic)
         if rubric is not None and model is None:
             raise ValidationError(
-                "a rubric is judged by a model, and there is none", hint="give model="
+                "a rubric is judged by a model, and there is none",
+                where="rlm.Evaluator",
+                hint="give model=",
             )
         if model is not None:
             require_model(model, where="rlm.Evaluator")
         require_deadline(deadline)
         if not is_count(max_tokens):
-            raise ValidationError(f"max_tokens={max_tokens!r}", hint="give 1 or more")
+            raise ValidationError(
+                f"max_tokens={max_tokens!r}", where="rlm.Evaluator", hint="give 1 or more"
+            )
         self._predicate = predicate
         self._rubric = rubric
         self._agentic = agentic
@@ -254,12 +258,23 @@ def _check_one(**criteria: object) -> None:
         named = " and ".join(given) or "none"
         raise ValidationError(
             f"a result is judged by exactly one criterion, and {named} is given",
+            where="rlm.Evaluator",
             hint=f"give one of {', '.join(criteria)}",
         )
     rubric = criteria["rubric"]
     if not isinstance(rubric, str | None) or (rubric is not None and not rubric.strip()):
-        raise ValidationError(f"rubric={criteria['rubric']!r}"[:200], hint="give text")
+        raise ValidationError(
+            f"rubric={criteria['rubric']!r}"[:200], where="rlm.Evaluator", hint="give text"
+        )
     if criteria["predicate"] is not None and not callable(criteria["predicate"]):
-        raise ValidationError(f"predicate={criteria['predicate']!r}"[:200], hint="give a function")
+        raise ValidationError(
+            f"predicate={criteria['predicate']!r}"[:200],
+            where="rlm.Evaluator",
+            hint="give a function",
+        )
     if not isinstance(criteria["agentic"], Agentic | None):
-        raise ValidationError(f"agentic={criteria['agentic']!r}"[:200], hint="give Agentic(work=…)")
+        raise ValidationError(
+            f"agentic={criteria['agentic']!r}"[:200],
+            where="rlm.Evaluator",
+            hint="give Agentic(work=…)",
+        )

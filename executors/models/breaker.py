@@ -69,15 +69,23 @@ class Breaker:
             or threshold < 1
         ):
             raise ValidationError(
-                f"threshold={threshold!r} is no number of failures", hint="give 1 or more"
+                f"threshold={threshold!r} is no number of failures",
+                where="rlm.Breaker",
+                hint="give 1 or more",
             )
         if not _is_time(reset):
             raise ValidationError(
-                f"reset={reset!r} is no time", hint="give a finite number of seconds >= 0"
+                f"reset={reset!r} is no time",
+                where="rlm.Breaker",
+                hint="give a finite number of seconds >= 0",
             )
         for name, given in (("counts", counts), ("on_change", on_change)):
             if given is not None and not callable(cast("object", given)):
-                raise ValidationError(f"{name}={given!r} cannot be called", hint="give a function")
+                raise ValidationError(
+                    f"{name}={given!r} cannot be called",
+                    where="rlm.Breaker",
+                    hint="give a function",
+                )
         self._model = model
         self._threshold = threshold
         self._reset = reset

@@ -61,12 +61,18 @@ class Fallback:
         on_fallback: Callable[[ModelInfo, ModelError], None] | None = None,
     ) -> None:
         if not models:
-            raise ValidationError("a fallback needs models", hint="give two or more, in order")
+            raise ValidationError(
+                "a fallback needs models", where="rlm.Fallback", hint="give two or more, in order"
+            )
         for model in models:
             require_model(model, where="rlm.Fallback")
         for name, given in (("falls", falls), ("on_fallback", on_fallback)):
             if given is not None and not callable(cast("object", given)):
-                raise ValidationError(f"{name}={given!r} cannot be called", hint="give a function")
+                raise ValidationError(
+                    f"{name}={given!r} cannot be called",
+                    where="rlm.Fallback",
+                    hint="give a function",
+                )
         self._models = models
         self._falls = falls
         self._on_fallback = on_fallback

@@ -177,5 +177,7 @@ def _lookup(records: object) -> Lookup:
     if callable(records):
         return cast("Lookup", records)
     raise ValidationError(
-        f"records={records!r}"[:200], hint="give texts by id, a spool, or a function of an id"
+        f"records={records!r}"[:200],
+        where="rlm.citations",
+        hint="give texts by id, a spool, or a function of an id",
     )

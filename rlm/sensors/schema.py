@@ -78,7 +78,9 @@ def _validator(schema: object) -> _Validator:
     from referencing import Registry
 
     if not isinstance(schema, Mapping):
-        raise ValidationError(f"schema={schema!r}"[:200], hint="give a JSON Schema as a dict")
+        raise ValidationError(
+            f"schema={schema!r}"[:200], where="rlm.json_schema", hint="give a JSON Schema as a dict"
+        )
     try:
         plain = json.loads(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

@@ -77,16 +77,25 @@ def python_tests(
         ConfigError: this system offers no isolation, and it was not waived.
     """
     if isolation not in get_args(Isolation):
-        raise ValidationError(f"isolation={isolation!r}", hint="choose one of strict, none")
+        raise ValidationError(
+            f"isolation={isolation!r}", where="rlm.python_tests", hint="choose one of strict, none"
+        )
     if not isinstance(cast("object", tests), str) or not tests.strip():
-        raise ValidationError(f"tests={tests!r}"[:200], hint="give the source of the tests")
+        raise ValidationError(
+            f"tests={tests!r}"[:200], where="rlm.python_tests", hint="give the source of the tests"
+        )
     if not _is_number(seconds) or not 0 < seconds <= 86_400:
-        raise ValidationError(f"seconds={seconds!r}", hint="give a number above 0")
+        raise ValidationError(
+            f"seconds={seconds!r}", where="rlm.python_tests", hint="give a number above 0"
+        )
     if not is_count(memory) or not (64 << 20) <= memory <= (1 << 48):
-        raise ValidationError(f"memory={memory!r}", hint="give bytes, 67,108,864 at least")
+        raise ValidationError(
+            f"memory={memory!r}", where="rlm.python_tests", hint="give bytes, 67,108,864 at least"
+        )
     if isolation == "strict" and not can_confine():
         raise ConfigError(
             f"code cannot be isolated on {sys.platform}",
+            where="rlm.python_tests",
             hint="run it on Linux, or without: python_tests(…, isolation='none')",
         )
     bench = _Bench(tests=tests, strict=isolation == "strict", seconds=seconds, memory=memory)
@@ -125,6 +134,7 @@ class _Bench:
         if self.strict and "network" not in report["confined"]:
             raise ConfigError(
                 "the kernel did not let the tests be isolated, so they were not run",
+                where="rlm.python_tests",
                 hint="allow seccomp filters, or waive it: python_tests(…, isolation='none')",
             )
         extra = {"ran": report["ran"], "confined": tuple(report["confined"])}

@@ -290,7 +290,7 @@ async def test_where_nothing_isolates_it_refuses_unless_that_is_waived(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
-    with pytest.raises(ConfigError, match=r"darwin\n.*isolation='none'"):
+    with pytest.raises(ConfigError, match=r"darwin\nrlm\.python_tests\n.*isolation='none'"):
         python_tests(TESTS)
     python_tests(TESTS, isolation="none")
 
