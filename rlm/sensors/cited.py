@@ -66,6 +66,10 @@ def citations(records: Mapping[str, str] | Spool | Lookup) -> Sensor:
 
     Args:
         records: texts by id, a spool, or a function that returns the record of an id.
+
+    Raises:
+        ValidationError: `records` is none of these. A record that is no text is said when a finding
+            names it: the sensor is broken then.
     """
     lookup = _lookup(records)
 
