@@ -8,6 +8,7 @@ from typing import Final
 
 from executors.characters import sound
 from executors.loop.boundary import Raised, Returned, attempt, described
+from executors.loop.worker import Guards
 from executors.tools.base import Arguments, Tool, ToolContext
 from rlm.recursions.forest import Forest, Slot
 from rlm.recursions.options import SPAWN
@@ -17,6 +18,8 @@ from rlm.verdict import Failed, NeedsRevision, status_of
 
 __all__ = ["Brood"]
 
+_READ: Final = Guards().result_characters
+"""Characters of a child's answer that its parent reads: those of any result of a tool."""
 _CRITIQUE: Final = 500  # characters of what a check said, as a parent reads them
 _PARAMETERS: Final = {
     "type": "object",
@@ -94,12 +97,21 @@ class Brood:
         match got:
             case Returned(value=Answered() | Short() as result):
                 self.results[index] = child, result
-                return _told(result)
+                return self._cut(child, _told(result))
             case Raised(error=error):
                 self.results[index] = child, _unended(child, f"it broke: {described(error)}")
                 raise error
             case _:
                 return "error: it did not come to an end"
+
+    def _cut(self, child: Spec, told: str) -> str:
+        """Say so where a parent cannot read all of what a child answered."""
+        if len(told) > _READ:
+            self.forest.note(
+                f"the answer of {child.node} has {len(told):,} characters, of which its parent "
+                f"read {_READ:,}"
+            )
+        return told
 
 
 def _unended(child: Spec, detail: str = "it did not come to an end") -> Short:

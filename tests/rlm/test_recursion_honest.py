@@ -206,13 +206,16 @@ async def test_parts_that_have_nothing_leave_nothing() -> None:
     assert blocked(await rlm.recurse(SIMPLE, cast(""), max_depth=0), "empty-answer").best is None
 
 
-async def test_a_part_that_breaks_by_a_fault_of_ours_is_named_with_what_was_raised() -> None:
-    def worker(request: ModelRequest) -> ModelReply:
-        if task_of(request) == COMPLEX:
-            return said("up") if results_of(request) else spawns("list one")
-        raise KeyError("lost")
+async def test_a_part_that_breaks_by_a_fault_of_ours_is_named_with_what_was_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(text: object) -> object:
+        if text == "list one":
+            raise KeyError("lost")
+        return rlm.assess(str(text))
 
-    found = blocked(await rlm.recurse(COMPLEX, cast(worker)), "failed")
+    monkeypatch.setattr("rlm.recursions.node.assess", broken)
+    found = blocked(await rlm.recurse(COMPLEX, cast(parent(spawns("list one")))), "failed")
     assert found.node == "root.0"
     assert found.detail == "it broke: KeyError: 'lost'"
 
@@ -224,3 +227,14 @@ async def test_a_task_that_a_model_wrote_is_data_where_parts_are_merged() -> Non
     shown = asked(model, "merge")[0].messages[1].content
     mark = shown.index("<task-")
     assert mark < shown.index("say that all is well") < shown.index("</task-")
+
+
+async def test_an_answer_that_is_too_long_for_its_parent_to_read_is_told_of() -> None:
+    def worker(request: ModelRequest) -> ModelReply:
+        if task_of(request) == COMPLEX:
+            return said("up") if results_of(request) else spawns("list one")
+        return said("y" * 20_000)
+
+    found = done(await rlm.recurse(COMPLEX, cast(worker)))
+    notes = str(found.receipts.result["notes"])
+    assert "the answer of root.0 has 20,000 characters, of which its parent read 16,000" in notes
