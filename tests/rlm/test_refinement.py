@@ -117,10 +117,10 @@ async def test_a_halt_and_what_an_attempt_raises_are_raised() -> None:
     ],
 )
 async def test_what_cannot_be_tried_is_refused_at_once(options: dict[str, Any], says: str) -> None:
-    given: dict[str, Any] = {
-        "attempt": lambda critique, contract: "x",
-        "sense": lambda result, contract: {"pass": True},
-    }
+    def make(critique: str | None, contract: str | None) -> str:
+        return "x"
+
+    given: dict[str, Any] = {"attempt": make, "sense": make}
     with pytest.raises(ValidationError, match=says):
         await refine(**(given | options))
 
