@@ -69,10 +69,12 @@ async def recurse(
             finds the best hits, "exact" matches terms, "tools" lets the worker choose, "read" shows
             it in the worker's message. A question that needs every record is never only searched.
         contract: what "done" means; the result is graded against it.
-        evaluate: your own judge of the result, in place of the grader.
+        evaluate: your own judge of the result, in place of the grader: of (result, context) it returns
+            a verdict such as `Satisfied()`, or `{"pass": bool, "critique": str}`.
         refine_leaf: lets leaves try again until your sensor is satisfied. A worker that may hand
             parts on is no leaf, also where it hands on none; `max_depth=0` makes it one.
-        synthesize: how answers become one: a function, "concat" or "merge". None is the parent's own
+        synthesize: how answers become one: a function of a `SynthesisInput` (whose `results` are those
+            of the parts, in order), "concat" or "merge". None is the parent's own
             last turn, and for forced parts "concat".
         persona: what workers are. It stands above all their other instructions, so it is trusted
             text: never what a user or a document wrote.

@@ -49,6 +49,8 @@ class AuditPrint:
             case Incomplete(best=best, receipts=receipts, missing=missing, blocker=blocker):
                 if blocker in RESUMABLE:
                     missing = (*missing, f"go on with: {again}")
+                elif blocker == "empty-corpus":
+                    missing = (*missing, "no file is left to read: see --include and --exclude")
                 return cls(receipts=receipts, report=best or AuditReport(), missing=missing)
 
     def print(self, *, as_json: bool) -> None:

@@ -57,6 +57,13 @@ def print_record(directory: Path, record: str, *, as_json: bool) -> int:
     from rlm.runs.manifest import Manifest
     from rlm.runs.results import load_result
 
+    manifest = Manifest.load(directory)
+    recursion = manifest.kind == "recurse"
+    if recursion and not (directory / "verdicts").exists():
+        raise ValidationError(
+            "--record has no effect: the result of this run is no count",
+            hint="leave it out, to see what its nodes did",
+        )
     tally = load_result(directory)
     ordinal = tally.spool.find(record)
     if ordinal is None:
@@ -66,15 +73,15 @@ def print_record(directory: Path, record: str, *, as_json: bool) -> int:
             hint="list some with --state matched, or all with --out FILE",
         )
     row = tally.row(ordinal)
-    looks = looks_at(directory, Manifest.load(directory), tally.spool.digest(ordinal))
+    looks = looks_at(directory, manifest, tally.spool.digest(ordinal))
     if as_json:
         print_json({**asdict(row), "looks": [asdict(look) for look in looks]})
     else:
-        write_lines(_record_lines(row, looks), sys.stdout)
+        write_lines(_record_lines(row, looks, recursion=recursion), sys.stdout)
     return Exit.DONE
 
 
-def _record_lines(row: Row, looks: list[Look]) -> list[Line]:
+def _record_lines(row: Row, looks: list[Look], *, recursion: bool) -> list[Line]:
     from rlm.render.lines import Piece, line
     from rlm.render.safe import plain
 
@@ -90,7 +97,9 @@ def _record_lines(row: Row, looks: list[Look]) -> list[Line]:
         lines.append(line("  ", f"“{plain(row.quote.text, 300)}”"))
     lines += [_look_line(look) for look in looks]
     if not looks:
-        lines.append(line("  ", Piece("no verdict about it stands in a journal", "dim")))
+        none = "no verdict about it stands in a journal"
+        said = "which call judged it is told of counts, not of recursions" if recursion else none
+        lines.append(line("  ", Piece(said, "dim")))
     return lines
 
 

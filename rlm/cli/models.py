@@ -60,4 +60,7 @@ def _row(choice: Choice) -> Line:
             standing = Piece(f"  (not here: pip install 'rlm-recurse[{choice.extra}]')", "dim")
         case False:
             standing = Piece("  (not here)", "dim")
-    return line(f"  {choice.form:<38} ", plain(choice.what, 200), standing)
+    what = plain(choice.what, 200)
+    if not what:
+        standing = Piece(standing.text.lstrip(), standing.style)
+    return line(f"  {choice.form:<38} ", what, standing)

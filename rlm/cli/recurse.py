@@ -11,7 +11,7 @@ __all__ = ["EXAMPLES", "recurse"]
 EXAMPLES: Final = """\b
 Examples:
   rlm recurse "What do these customers complain of?" --corpus tickets.csv --count 4
-  rlm recurse "How many mails mention 'refund'?" --corpus mails.jsonl --mode partition
+  rlm recurse "How many mails mention 'refund'?" --corpus mails.jsonl
   rlm recurse "Compare the three offers." --corpus offers/ --retrieval read --contract "each one named"
 """
 _WORDS: Final = """Do a task that is too much for one call of a model, and say how far it came.

@@ -13,6 +13,7 @@ from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.cli.report import file_data, spend_data
 from rlm.cli.show import RESUMABLE, resume_hint
+from rlm.cli.text_out import ROWS
 from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.outputs import Written
 from rlm.receipts import Receipts
@@ -34,6 +35,7 @@ _ADVICE: Final[dict[Blocker, str]] = {
     "context-exceeded": "a worker was shown too much: give each less with --count N or --worker-budget N",
     "verifier-unavailable": "name a model that can grade with --verifier SPEC, or check with --sensor SPEC",
     "uncalibrated-judge": "name a model that can judge with --judge SPEC",
+    "empty-corpus": "look at what --corpus names: it holds no record",
 }
 """What helps where the task itself is not at fault."""
 
@@ -91,7 +93,9 @@ class RecurseReport:
         """Return how it ended, what it cost, and the tree."""
         lines = outcome_lines(self.receipts, missing=self.missing)
         if (written := self.written) is not None:
-            lines.append(line(f"  out: {plain(str(written.path))}, {written.rows:,} rows"))
+            unit = "row" if written.path.suffix.lower() in ROWS else "line"
+            many = f"{written.rows:,} {unit}{'' if written.rows == 1 else 's'}"
+            lines.append(line(f"  out: {plain(str(written.path))}, {many}"))
             lines += [line("    ", note) for note in written.notes]
         elif self.wanted is not None and self.value is None:
             lines.append(line(f"  out: {plain(self.wanted)} is not written: there is no result"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from corpus.results import Tally
-from executors.errors import OutputError, RunDirError
+from executors.errors import OutputError, RunDirError, ValidationError
 from rlm.auditing.files import AuditTarget, audit_format, write_report
 from rlm.auditing.report import AuditReport
 from rlm.outputs import (
@@ -25,9 +25,14 @@ from rlm.recursions.ending import read_result
 from rlm.recursions.results import shown
 from rlm.runs.results import load_result
 
-__all__ = ["TextTarget", "check_text_target", "export_result", "write_out"]
+__all__ = ["ROWS", "TextTarget", "check_text_target", "export_result", "write_out"]
 
-_ROWS: Final = frozenset(f".{name}" for name in FORMATS)
+ROWS: Final = frozenset(f".{name}" for name in FORMATS)
+"""Endings that ask for rows."""
+_FOREIGN: Final = frozenset(
+    {".db", ".docx", ".feather", ".ods", ".pdf", ".sqlite", ".xls", ".xlsx"}
+)
+"""Endings of what is neither text nor rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +51,15 @@ def check_text_target(path: str, *, source: str | None) -> TextTarget:
         UsageError: it cannot.
     """
     target = Path(path)
-    if target.suffix.lower() in _ROWS:
+    if target.suffix.lower() in ROWS:
         return TextTarget(path=target, rows=check_target(path, source=source))
+    if target.suffix.lower() in _FOREIGN:
+        raise ValidationError(
+            f"the output {path!r} ends in {target.suffix!r}",
+            where="--out",
+            hint="choose an ending of text, such as .txt, .md or .json; for rows of a count: "
+            + ", ".join(sorted(ROWS)),
+        )
     check_place(target, source=source)
     return TextTarget(path=target, rows=None)
 

@@ -105,8 +105,8 @@ class Forest:
     def no_judge(self, node: NodeId, task: str) -> Short:
         """Return what a node is that needs a judge where nobody on this machine can be one."""
         detail = (
-            "no model here can judge records: a small one says yes and no at chance. Name a model, "
-            "or words to look for between quotes"
+            "no model here can judge records: a small one says yes and no at chance. Name a model; "
+            "or ask, without a mode, which records mention 'some words' in quotes: code finds those"
         )
         blocked = Blocked(blocker="uncalibrated-judge", detail=detail, node=node, task=task)
         return Short(best=None, blocked=blocked, missing=(" ".join(task.split())[:80],))
@@ -141,7 +141,9 @@ class Forest:
             node=node,
             depth=depth,
         )
-        match await decide(policy, request, ask=self.wiring.ask):
+        match await decide(
+            policy, request, ask=self.wiring.ask, warn=lambda _, why: self.note(why)
+        ):
             case Allow():
                 return None
             case Deny(reason=reason, rule=rule):

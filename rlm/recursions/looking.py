@@ -46,8 +46,11 @@ def choose_route(forest: Forest, spec: Spec) -> Route:
 
 def route_of(task: str, options: RecurseOptions, *, has_corpus: bool, can_plan: bool) -> Route:
     """Return how a task reads a corpus; rules choose where no model could."""
-    if has_corpus and options.retrieval is None and not can_plan:
-        return route_by_rules(task, contract=options.contract, tools=False)
+    if has_corpus and options.retrieval in (None, "exact") and not can_plan:
+        ruled = route_by_rules(task, contract=options.contract, tools=False)
+        # Who cannot call the tool that matches terms has them matched by code.
+        if options.retrieval in (None, ruled.retrieval):
+            return ruled
     return route(
         task, has_corpus=has_corpus, retrieval=options.retrieval, contract=options.contract
     )

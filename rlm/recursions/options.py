@@ -173,11 +173,16 @@ class RecurseOptions:
         }
         forced: Mode | None = self.mode or (None if self.count is None else "fanout")
         if forced is not None and self.retrieval not in ways[forced]:
-            hint = "a partition counts ('scan') or shows ('read') every record in parts"
+            hint = "leave it out, or choose retrieval='read'; without a mode each way is open"
+            if forced == "fanout":
+                hint = (
+                    "leave it out, or choose mode='partition': a partition counts ('scan') or shows "
+                    "('read') every record in parts"
+                )
             raise ValidationError(
                 f"retrieval={self.retrieval!r} has no effect on a {forced}: each part has its own "
                 "records",
-                hint=f"leave it out, or choose mode='partition': {hint}",
+                hint=hint,
             )
 
     def for_child(self) -> Self:

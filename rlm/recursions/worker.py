@@ -94,6 +94,10 @@ def blocked_of(forest: Forest, spec: Spec, ended: Ended) -> Blocked:
             halted = ended.error if isinstance(ended.error, Halted) else forest.halted
             blocker = "interrupted" if halted is None else blocker_of(halted)
             detail = ended.detail if halted is None else halted.what
+        case "failed" if ended.error is not None:
+            blocker, detail = "model-failed", ended.error.what
+        case "truncated":
+            blocker, detail = "truncated", f"the answer was cut at its limit ({ended.detail})"
         case reason:
             blocker, detail = _BLOCKERS[reason], ended.detail
     return Blocked(blocker=blocker, detail=detail, node=spec.node, task=spec.task)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from executors.models.fakes.acts import Completion, Reply
 from executors.models.fakes.server import FakeServer
 from rlm.cli import main
 from rlm.fake_tree import Part, answering, grading, spawning, tree_server
@@ -52,6 +53,49 @@ def test_a_recursion_that_a_bound_ended_goes_on_and_pays_nothing_twice(
     assert out == "root: answer of 0; answer of 1\n"
     assert (paid, tree.requests) == (2, 4)
     assert "sessions: 2; cost and calls are of all" in err
+
+
+def test_a_record_is_not_looked_up_where_nothing_was_counted(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["recurse", TASK, *spec(tree), "--run", "run"])
+    assert main(["show", "run", "--record", "t1"]) == 2
+    assert "--record has no effect: the result of this run is no count" in capsys.readouterr().err
+    asked = ["recurse", "How many mention 'refund'?", "--corpus", "t.csv", "--run", "counted"]
+    assert main(asked) == 0
+    assert main([*asked[:-1], "exact", "--retrieval", "exact"]) == 0
+    assert capsys.readouterr().out.count("1 of 2 records match: How many mention 'refund'?") == 2
+    assert main(["show", "counted", "--record", "t1"]) == 0
+    assert "is told of counts, not of recursions" in capsys.readouterr().out
+
+
+def test_a_text_is_not_written_as_what_it_is_not(
+    tree: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recurse", TASK, *spec(tree), "--out", "found.xlsx"]) == 2
+    assert "ends in '.xlsx'" in capsys.readouterr().err
+    assert tree.requests == 0
+    assert main(["recurse", TASK, *spec(tree), "--out", "found.txt"]) == 0
+    assert "out: found.txt, 1 line\n" in capsys.readouterr().err
+
+
+def test_a_call_that_failed_for_good_and_a_cut_answer_say_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with FakeServer(Reply(status=404, body=b"no such model")) as broken:
+        assert main(["recurse", "Say hello.", *spec(broken), "--run", "run"]) == 4
+    err = capsys.readouterr().err
+    assert "incomplete: model-failed at root\n    " in err
+    assert "404" in err.partition("incomplete: model-failed at root")[2].splitlines()[1]
+    with FakeServer(Completion(text="so far", finish="length")) as cut:
+        assert main(["recurse", "Say hello.", *spec(cut), "--run", "cut"]) == 4
+    assert "the answer was cut at its limit (max_tokens)" in capsys.readouterr().err
+
+
+def test_an_empty_corpus_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    assert main(["audit", "empty", "Find errors.", "--model", "openai+http://127.0.0.1:9:m"]) == 4
+    assert "see --include and --exclude" in capsys.readouterr().err
 
 
 def test_the_same_command_with_its_run_goes_on_as_the_run_was(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from typing import cast as cast_as
 
 import pytest
 
@@ -176,6 +177,12 @@ async def test_a_deny_before_a_wave_is_a_deny(
     assert dict(seen[0].arguments) == {**size, "depth": 0}
     assert not asked(model, "worker")
     assert not asked(model, "judge")
+
+
+async def test_a_policy_that_answers_what_is_no_decision_is_told_so() -> None:
+    wiring = rlm.Wiring(model=cast(), policy=cast_as("Any", lambda _request: "deny"))
+    found = blocked(await rlm.recurse(COMPLEX, wiring, count=2), "governance-deny")
+    assert "it returned str, which is no decision" in str(found.receipts.result["notes"])
 
 
 @pytest.mark.case("R-069")
