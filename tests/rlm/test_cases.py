@@ -11,6 +11,7 @@ import pytest
 import rlm
 from corpus.prompts import read_items
 from executors.endpoint.endpoint import RetryPolicy
+from executors.models.fakes.scripted import Turn
 from rlm.counting import count_with
 from rlm.options import CountOptions
 from rlm.outputs import check_target, write_result
@@ -127,9 +128,13 @@ async def test_an_async_source_is_read_once_however_many_passes_judge_it() -> No
 @pytest.mark.case("K6-2")
 async def test_a_window_answered_in_prose_is_no_coverage_and_its_words_are_kept() -> None:
     """Window 3 of 8; further asks about fewer texts get prose too."""
-    outcome = await counted(
-        judge_script(odd, lambda asked: "prose" if 3 <= asked <= 8 else None), 32
-    )
+    good, prose = judge_script(odd), judge_script(odd, lambda _: "prose")
+
+    def script(request: rlm.ModelRequest) -> Turn:
+        shown = {text.split()[0] for _, text in read_items(request)}
+        return (prose if shown & {"12", "13", "14", "15"} else good)(request)
+
+    outcome = await counted(script, 32)
     assert isinstance(outcome, rlm.Incomplete)
     tally = best(outcome)
     assert (tally.count, tally.coverage, tally.states["unresolved"]) == (14, (14, 18), 4)
