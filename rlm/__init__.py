@@ -2,27 +2,23 @@
 
 Layout:
 
-- `counting` `resuming`: the fronts for `count` and `resume`; `options` checks
-- `recursion`: the front for `recurse`; `recursions` is one session of it; `corpus_tools`: a corpus
-  within reach of any worker
-- `synthesis`: how the answers to parts become one
-- `dry_run` `rehearsal` `forecast`: what a count would take, without taking it
-- `counts`: one session of a count, from its directory to its outcome
+- `counting` `recursion` `recursion_plan` `resuming`: the fronts for `count`, `recurse`, `plan_recursion`
+  and `resume`
+- `counts` `recursions` `auditing`: one session of each, from its directory to its outcome
+- `options` `judging` `teaching` `labels` `labelling`: what a count is given, which judge it gets, and
+  how labels teach the encoder's head
+- `forecasts`: what a count would take, without taking it
 - `cluster` `units`: a count on many processes: who coordinates, and what workers do
-- `judging` `teaching` `labels` `labelling`: which judge, and how labels teach the encoder's head
-- `verdict` `grades`: what a check says of a result, as a value and out of a grader's text
-- `evaluator` `exhibit` `prompts`: who grades a result, what is shown of it, in which words
-- `honouring` `calibration`: whether a request was honoured, and whether a judge of that can be trusted
-- `arbiters` `sensors` `refinement`: checks by code, with a deadline, and trying again until they hold
-- `lone_calls`: a pipeline for calls that belong to no run
-- `critic`: a grader with tools
+- `corpora` `corpus_tools`: a corpus with its columns chosen, and within reach of any worker
+- `checks` `synthesis`: who checks a result and who tries again; how the answers to parts become one
 - `outcome` `events`: how a run ends, and what happens in it
-- `receipts` `nodes` `sittings` `totals`: the folds that say what was done, by whom, when, at what cost
-- `lineage`: the nodes of a run as a graph
+- `receipts`: what was done, by whom, when, at what cost
 - `runs`: their directories, sessions, logs and roots; which are kept, and what is forgotten
-- `outputs` `summary`: results as files and as numbers
+- `outputs` `formats` `summary`: results as files and as numbers
+- `lone_calls` `sync`: calls that belong to no run; blocking twins
 - `cli` `render`: the command line, and what people see
-- `testing`: public fakes, among them a scripted model and a fake server on loopback
+- `models` `probe` `doctor`: what can be named, whether it answers, and what is installed
+- `testing` `fakes`: public fakes, among them a scripted model and a fake server on loopback
 - `_early`: answers Ctrl-C while the program loads; runs before anything else
 - `_siblings`: refuses foreign packages that hide ours; runs before anything of theirs
 
@@ -104,38 +100,38 @@ if TYPE_CHECKING:
     from planner.plan_cache import PlanCache
     from planner.results import StepDone, StepFailed, StepRetry, StepSkipped
     from planner.running import run_plan
-    from rlm.arbiters import Broken
     from rlm.auditing.audit import AuditOutcome, audit, audit_sync
     from rlm.auditing.findings import Finding
     from rlm.auditing.report import AuditReport
-    from rlm.calibration import calibrate
+    from rlm.checks.arbiters import Broken
+    from rlm.checks.calibration import calibrate
+    from rlm.checks.critic import critic
+    from rlm.checks.evaluator import Agentic, EvaluationContext, Evaluator
+    from rlm.checks.honouring import Broke, Honoured, honours, judge
+    from rlm.checks.refinement import RefineLeaf, refine
+    from rlm.checks.sensors.base import SensorContext
+    from rlm.checks.sensors.cited import citations
+    from rlm.checks.sensors.schema import json_schema
+    from rlm.checks.sensors.trial import python_tests
+    from rlm.checks.verdict import Failed, NeedsRevision, Satisfied, Verdict
     from rlm.corpora import Corpus, open_corpus
     from rlm.corpus_tools import build_exact_tool, build_scan_tool, build_search_tool
     from rlm.counting import CountOutcome, count, count_sync
-    from rlm.critic import critic
-    from rlm.dry_run import plan_count, plan_count_sync
-    from rlm.evaluator import Agentic, EvaluationContext, Evaluator
-    from rlm.forecast import CountPlan
-    from rlm.honouring import Broke, Honoured, honours, judge
+    from rlm.forecasts.dry_run import plan_count, plan_count_sync
+    from rlm.forecasts.forecast import CountPlan
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
-    from rlm.lineage import lineage
-    from rlm.nodes import TaskReceipt
     from rlm.outcome import Blocker, Completed, Incomplete
-    from rlm.receipts import NodeReceipt, Receipts, Totals
+    from rlm.receipts.lineage import lineage
+    from rlm.receipts.nodes import TaskReceipt
+    from rlm.receipts.receipts import NodeReceipt, Receipts, Totals
     from rlm.recursion import RecurseOutcome, recurse, recurse_sync
     from rlm.recursion_plan import RecursionPlan, plan_recursion, plan_recursion_sync
     from rlm.recursions.wiring import Wiring
-    from rlm.refinement import RefineLeaf, refine
     from rlm.resuming import resume, resume_sync
     from rlm.runs.results import load_result
-    from rlm.sensors.base import SensorContext
-    from rlm.sensors.cited import citations
-    from rlm.sensors.schema import json_schema
-    from rlm.sensors.trial import python_tests
     from rlm.sync import close
     from rlm.synthesis import SynthesisInput
-    from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
 
 __all__ = [
     "Agentic",
@@ -287,7 +283,7 @@ __rlm_distribution__ = _siblings.DISTRIBUTION
 # The module that each public name is loaded from when it is first asked for. Type checkers read the
 # same list as imports under `if TYPE_CHECKING:`; a test holds the two and `__all__` together.
 _HOMES = {
-    "Agentic": "rlm.evaluator",
+    "Agentic": "rlm.checks.evaluator",
     "AllFailed": "executors.errors",
     "Allow": "executors.gate.decisions",
     "Ask": "executors.gate.decisions",
@@ -296,8 +292,8 @@ _HOMES = {
     "AuthError": "executors.errors",
     "Blocker": "rlm.outcome",
     "Breaker": "executors.models.breaker",
-    "Broke": "rlm.honouring",
-    "Broken": "rlm.arbiters",
+    "Broke": "rlm.checks.honouring",
+    "Broken": "rlm.checks.arbiters",
     "Caps": "executors.gate.allowance",
     "CircuitOpen": "executors.errors",
     "Completed": "rlm.outcome",
@@ -308,21 +304,21 @@ _HOMES = {
     "ContextExceeded": "executors.errors",
     "Corpus": "rlm.corpora",
     "CountOutcome": "rlm.counting",
-    "CountPlan": "rlm.forecast",
+    "CountPlan": "rlm.forecasts.forecast",
     "DeadlineExceeded": "executors.errors",
     "Deny": "executors.gate.decisions",
     "DiskFault": "executors.errors",
     "DuplicateIds": "executors.errors",
-    "EvaluationContext": "rlm.evaluator",
-    "Evaluator": "rlm.evaluator",
+    "EvaluationContext": "rlm.checks.evaluator",
+    "Evaluator": "rlm.checks.evaluator",
     "Event": "executors.events",
-    "Failed": "rlm.verdict",
+    "Failed": "rlm.checks.verdict",
     "Fallback": "executors.models.fallback",
     "Finding": "rlm.auditing.findings",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
-    "Honoured": "rlm.honouring",
+    "Honoured": "rlm.checks.honouring",
     "IdleTimeout": "executors.errors",
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
@@ -339,9 +335,9 @@ _HOMES = {
     "ModelReply": "executors.messages",
     "ModelRequest": "executors.messages",
     "ModelUnusable": "executors.errors",
-    "NeedsRevision": "rlm.verdict",
+    "NeedsRevision": "rlm.checks.verdict",
     "NoQuota": "executors.errors",
-    "NodeReceipt": "rlm.receipts",
+    "NodeReceipt": "rlm.receipts.receipts",
     "NotEncodable": "executors.errors",
     "OneOf": "corpus.questions",
     "OpenAIModel": "executors.models.openai.model",
@@ -357,21 +353,21 @@ _HOMES = {
     "Ranked": "corpus.results",
     "Ranking": "corpus.results",
     "RateLimited": "executors.errors",
-    "Receipts": "rlm.receipts",
+    "Receipts": "rlm.receipts.receipts",
     "Record": "corpus.records",
     "RecordState": "corpus.records",
     "RecurseOutcome": "rlm.recursion",
     "RecursionPlan": "rlm.recursion_plan",
-    "RefineLeaf": "rlm.refinement",
+    "RefineLeaf": "rlm.checks.refinement",
     "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
     "RetriesExhausted": "executors.errors",
     "RlmError": "executors.errors",
     "Row": "corpus.results",
     "RunDirError": "executors.errors",
-    "Satisfied": "rlm.verdict",
+    "Satisfied": "rlm.checks.verdict",
     "Secret": "executors.secrets",
-    "SensorContext": "rlm.sensors.base",
+    "SensorContext": "rlm.checks.sensors.base",
     "ServerFault": "executors.errors",
     "SourceError": "executors.errors",
     "Step": "planner.plan",
@@ -382,18 +378,18 @@ _HOMES = {
     "Stop": "executors.engine.stop",
     "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",
-    "TaskReceipt": "rlm.nodes",
+    "TaskReceipt": "rlm.receipts.nodes",
     "Tool": "executors.tools.base",
     "ToolBroken": "executors.errors",
     "ToolCall": "executors.messages",
     "ToolContext": "executors.tools.base",
     "ToolRequest": "executors.loop.worker",
-    "Totals": "rlm.receipts",
+    "Totals": "rlm.receipts.receipts",
     "TransportFault": "executors.errors",
     "Usage": "executors.usage",
     "UsageError": "executors.errors",
     "ValidationError": "executors.errors",
-    "Verdict": "rlm.verdict",
+    "Verdict": "rlm.checks.verdict",
     "Wiring": "rlm.recursions.wiring",
     "YesNo": "corpus.questions",
     "assess": "planner.complexity",
@@ -402,27 +398,27 @@ _HOMES = {
     "build_exact_tool": "rlm.corpus_tools",
     "build_scan_tool": "rlm.corpus_tools",
     "build_search_tool": "rlm.corpus_tools",
-    "calibrate": "rlm.calibration",
-    "citations": "rlm.sensors.cited",
+    "calibrate": "rlm.checks.calibration",
+    "citations": "rlm.checks.sensors.cited",
     "close": "rlm.sync",
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
-    "critic": "rlm.critic",
-    "honours": "rlm.honouring",
-    "json_schema": "rlm.sensors.schema",
-    "judge": "rlm.honouring",
-    "lineage": "rlm.lineage",
+    "critic": "rlm.checks.critic",
+    "honours": "rlm.checks.honouring",
+    "json_schema": "rlm.checks.sensors.schema",
+    "judge": "rlm.checks.honouring",
+    "lineage": "rlm.receipts.lineage",
     "load_result": "rlm.runs.results",
     "open_corpus": "rlm.corpora",
-    "plan_count": "rlm.dry_run",
-    "plan_count_sync": "rlm.dry_run",
+    "plan_count": "rlm.forecasts.dry_run",
+    "plan_count_sync": "rlm.forecasts.dry_run",
     "plan_recursion": "rlm.recursion_plan",
     "plan_recursion_sync": "rlm.recursion_plan",
-    "python_tests": "rlm.sensors.trial",
+    "python_tests": "rlm.checks.sensors.trial",
     "read_labels": "rlm.labelling.file",
     "recurse": "rlm.recursion",
     "recurse_sync": "rlm.recursion",
-    "refine": "rlm.refinement",
+    "refine": "rlm.checks.refinement",
     "resume": "rlm.resuming",
     "resume_sync": "rlm.resuming",
     "run_plan": "planner.running",

@@ -24,7 +24,7 @@ from executors.models.prices import Price, PriceList
 from executors.tools.base import Tool
 from rlm.corpora import Corpus, open_corpus
 from rlm.counting import count
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.outcome import Completed
 
 __all__ = ["build_exact_tool", "build_scan_tool", "build_search_tool"]

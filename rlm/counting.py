@@ -20,7 +20,7 @@ from rlm.corpora import Corpus
 from rlm.counts.ending import CountOutcome
 from rlm.counts.run import CountRun
 from rlm.labels import AskLabels
-from rlm.options import LOCAL, CountOptions, LabelsLike, OnDuplicate, Predicate
+from rlm.options.options import LOCAL, CountOptions, LabelsLike, OnDuplicate, Predicate
 from rlm.sync import sync_twin
 
 __all__ = ["CountOutcome", "count", "count_sync", "count_with"]

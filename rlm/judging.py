@@ -21,7 +21,7 @@ from executors.events import Emit
 from executors.ids import NodeId
 from executors.models.base import Model
 from executors.models.registry import is_encoder, resolve_model
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 
 if TYPE_CHECKING:
     from executors.models.encoders.load import Encoder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from rlm.receipts import Receipts
-from rlm.verdict import Verdict
+from rlm.checks.verdict import Verdict
+from rlm.receipts.receipts import Receipts
 
 __all__ = ["Blocker", "Completed", "Incomplete", "Outcome"]
 

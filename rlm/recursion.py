@@ -13,13 +13,13 @@ from executors.models.base import Model
 from executors.tools.base import Tool
 from planner.families import WORKER_BUDGET, Mode
 from planner.routes import Retrieval
+from rlm.checks.evaluator import Evaluate
+from rlm.checks.refinement import RefineLeaf
 from rlm.corpora import Corpus
-from rlm.evaluator import Evaluate
 from rlm.recursions.ending import RecurseOutcome
 from rlm.recursions.options import OnDuplicate, RecurseOptions
 from rlm.recursions.run import RecurseRun
 from rlm.recursions.wiring import Wiring
-from rlm.refinement import RefineLeaf
 from rlm.sync import sync_twin
 from rlm.synthesis import Synthesize
 

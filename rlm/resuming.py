@@ -23,8 +23,8 @@ from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus, open_corpus
 from rlm.counting import CountOutcome
 from rlm.counts.run import CountRun
-from rlm.options import CountOptions, LabelsLike, Predicate
-from rlm.other_model import OF_MODEL, asked_by, asks_another
+from rlm.options.options import CountOptions, LabelsLike, Predicate
+from rlm.options.other_model import OF_MODEL, asked_by, asks_another
 from rlm.recursion import RecurseOutcome, recurse_with
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.rebuilding import rebuilt

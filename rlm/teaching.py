@@ -20,7 +20,7 @@ from executors.ids import content_key
 from rlm.corpora import Corpus
 from rlm.labelling.file import read_labels
 from rlm.labels import Label, LabelSetting, Taught
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 
 if TYPE_CHECKING:
     from executors.models.encoders.load import Encoder

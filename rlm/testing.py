@@ -36,8 +36,8 @@ from executors.models.fakes.limited import Limited, LimitKind
 from executors.models.fakes.received import Received
 from executors.models.fakes.scripted import ModelScript, ScriptedModel, ScriptExhausted, calls_reply
 from executors.models.fakes.server import FakeServer, Script
-from rlm.fake_judge import Decide, Fault, Faults, judge_script, judge_server
-from rlm.fake_tree import (
+from rlm.fakes.judge import Decide, Fault, Faults, judge_script, judge_server
+from rlm.fakes.tree import (
     Part,
     TreeRole,
     answering,

@@ -16,12 +16,12 @@ from rlm.auditing.bench import Bench
 from rlm.auditing.folder import AuditFolder
 from rlm.auditing.prompts import AUDITOR
 from rlm.auditing.report import AuditReport
+from rlm.checks.refinement import RefineLeaf
 from rlm.corpora import Corpus
 from rlm.outcome import Completed, Incomplete
 from rlm.recursion import recurse_with
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.wiring import Wiring
-from rlm.refinement import RefineLeaf
 from rlm.sync import sync_twin
 
 __all__ = ["AuditOutcome", "audit", "audit_sync"]

@@ -19,13 +19,13 @@ from executors.replies import JsonValue
 from rlm.auditing.findings import Finding, Lines, Rejected, located
 from rlm.auditing.folder import AuditFolder
 from rlm.auditing.report import AuditReport, Unread
+from rlm.checks.sensors.base import Sensor
+from rlm.checks.sensors.cited import Citation, citations, read_citations
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict
 from rlm.events import RunStarted
 from rlm.runs.home import data_home
 from rlm.runs.spools import SPOOL
-from rlm.sensors.base import Sensor
-from rlm.sensors.cited import Citation, citations, read_citations
 from rlm.synthesis import SynthesisInput
-from rlm.verdict import NeedsRevision, Satisfied, Verdict
 
 __all__ = ["Bench"]
 

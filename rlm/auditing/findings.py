@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from rlm.sensors.cited import Citation
+from rlm.checks.sensors.cited import Citation
 
 __all__ = ["SEVERITIES", "Finding", "Lines", "Rejected", "Severity", "located", "severity_of"]
 

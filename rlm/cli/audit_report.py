@@ -10,16 +10,16 @@ from executors.errors import OutputError
 from rlm.auditing.audit import AuditOutcome
 from rlm.auditing.report import AuditReport
 from rlm.auditing.table import finding_lines, looked_at_lines
+from rlm.checks.verdict import Verdict, status_of
 from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.cli.report import file_data, spend_data
 from rlm.cli.show import RESUMABLE
 from rlm.outcome import Completed, Incomplete
 from rlm.outputs import Written
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.render.lines import Line, line, write_lines
 from rlm.render.outcome import outcome_lines
-from rlm.verdict import Verdict, status_of
 
 __all__ = ["AuditPrint"]
 

@@ -17,6 +17,7 @@ from executors.engine.stop import Stop
 from executors.errors import OutputError, RunDirError
 from rlm.auditing.audit import AuditOutcome, audit
 from rlm.auditing.files import AuditTarget, write_report
+from rlm.checks.verdict import Satisfied
 from rlm.cli.audit_report import AuditPrint
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
@@ -31,7 +32,6 @@ from rlm.recursions.wiring import Wiring
 from rlm.runs.exports import note_export
 from rlm.runs.home import MANIFEST, data_home, named_run
 from rlm.runs.manifest import Manifest
-from rlm.verdict import Satisfied
 
 __all__ = ["AuditAsked", "run_audit", "wired"]
 

@@ -11,13 +11,13 @@ import anyio
 from rlm.cli.exits import Exit
 from rlm.cli.printing import print_json
 from rlm.cli.watch import Watch
-from rlm.dry_run import plan_with
+from rlm.forecasts.dry_run import plan_with
 
 if TYPE_CHECKING:
     from corpus.questions import Question
     from rlm.corpora import Corpus
-    from rlm.forecast import CountPlan
-    from rlm.options import CountOptions
+    from rlm.forecasts.forecast import CountPlan
+    from rlm.options.options import CountOptions
 
 __all__ = ["run_dry"]
 
@@ -46,7 +46,7 @@ def _data(plan: CountPlan) -> dict[str, object]:
     """Return plain data; amounts of USD are text, so that no digit is lost."""
     from pydantic import TypeAdapter  # heavy, and for files and JSON alone
 
-    from rlm.forecast import CountPlan as Plan
+    from rlm.forecasts.forecast import CountPlan as Plan
 
     halted = plan.halted_by
     return {

@@ -12,8 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from rlm.options import CountOptions
-from rlm.other_model import OF_MODEL, asks_another
+from rlm.options.options import CountOptions
+from rlm.options.other_model import OF_MODEL, asks_another
 from rlm.resuming import keeps_key
 from rlm.runs.home import MANIFEST
 from rlm.runs.label_file import kept_labels

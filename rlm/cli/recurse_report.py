@@ -9,22 +9,22 @@ from typing import Final, Self
 
 from corpus.results import Tally
 from executors.errors import OutputError
+from rlm.checks.verdict import Verdict, status_of
 from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.cli.report import file_data, spend_data
-from rlm.cli.show import RESUMABLE, resume_hint
+from rlm.cli.show import RESUMABLE, resume_command, resume_hint
 from rlm.cli.text_out import ROWS
 from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.outputs import Written
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.recursion import RecurseOutcome
 from rlm.recursions.results import shown
 from rlm.render.lines import Line, line, write_lines
 from rlm.render.outcome import outcome_lines, result_lines
 from rlm.render.safe import plain
 from rlm.render.text import tally_lines
-from rlm.summary import summarise
-from rlm.verdict import Verdict, status_of
+from rlm.summary import missing_lines, summarise
 
 __all__ = ["RecurseReport"]
 
@@ -38,6 +38,8 @@ _ADVICE: Final[dict[Blocker, str]] = {
     "empty-corpus": "look at what --corpus names: it holds no record",
 }
 """What helps where the task itself is not at fault."""
+_AGAIN: Final[frozenset[Blocker]] = frozenset({"model-failed", "unresolved-records"})
+"""What another session may do better: it asks for what has no answer yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,10 @@ def _verdict(verdict: Verdict | None) -> dict[str, object] | None:
 def _with_resume(outcome: Incomplete[object]) -> tuple[str, ...]:
     if (advice := _ADVICE.get(outcome.blocker)) is not None:
         return (*outcome.missing, advice)
+    if outcome.blocker in _AGAIN:
+        best = outcome.best
+        why = missing_lines(best) if isinstance(best, Tally) else ()
+        return (*outcome.missing, *why, f"ask again with: {resume_command(outcome.receipts)}")
     if outcome.blocker not in RESUMABLE:
         return outcome.missing
     # Past a bound the run goes on only with a higher one.

@@ -12,6 +12,7 @@ import anyio
 
 from executors.engine.stop import Stop
 from executors.errors import OutputError, RunDirError
+from rlm.checks.verdict import Satisfied
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error
 from rlm.cli.interrupt import name_of, stopped_by
@@ -26,7 +27,6 @@ from rlm.outputs import Written
 from rlm.recursion import RecurseOutcome, recurse_with
 from rlm.runs.exports import note_export
 from rlm.runs.home import data_home
-from rlm.verdict import Satisfied
 
 __all__ = ["code_of", "run_recurse"]
 

@@ -9,7 +9,7 @@ from executors.errors import OutputError
 from rlm.cli.faults import error_data
 from rlm.cli.printing import print_json
 from rlm.outputs import Written
-from rlm.receipts import Receipts, Totals
+from rlm.receipts.receipts import Receipts, Totals
 from rlm.render.lines import Line, Piece, line, write_lines
 from rlm.render.safe import plain
 from rlm.render.text import result_block, tree

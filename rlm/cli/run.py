@@ -25,10 +25,10 @@ from rlm.cli.stoppable import stoppable
 from rlm.cli.watch import Watch
 from rlm.corpora import Corpus
 from rlm.counting import CountOutcome, count_with
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.outcome import Completed, Incomplete
 from rlm.outputs import Target, Written, write_result
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.render.progress import Progress, Standing
 from rlm.runs.exports import note_export
 from rlm.runs.home import data_home

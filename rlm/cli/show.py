@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from corpus.results import Row
     from rlm.cli.text_out import TextTarget
     from rlm.outputs import Target
-    from rlm.receipts import Receipts
+    from rlm.receipts.receipts import Receipts
     from rlm.render.lines import Line
 
-__all__ = ["RESUMABLE", "load_receipts", "resume_hint", "show"]
+__all__ = ["RESUMABLE", "load_receipts", "resume_command", "resume_hint", "show"]
 
 RESUMABLE: Final = frozenset(
     {"cancelled", "disk", "halted", "interrupted", "model-unusable", "out-of-quota"}
@@ -97,7 +97,7 @@ def load_receipts(directory: Path) -> Receipts:
     Raises:
         RunDirError: there is none, or it is none of ours.
     """
-    from rlm.receipts import Receipts
+    from rlm.receipts.receipts import Receipts
 
     try:
         return Receipts.load(directory)
@@ -118,7 +118,12 @@ def load_receipts(directory: Path) -> Receipts:
 
 def resume_hint(receipts: Receipts) -> str:
     """Return how to go on with a run."""
-    return f"go on with: rlm resume {shlex.quote(str(receipts.directory))}"
+    return f"go on with: {resume_command(receipts)}"
+
+
+def resume_command(receipts: Receipts) -> str:
+    """Return the command that goes on with a run."""
+    return f"rlm resume {shlex.quote(str(receipts.directory))}"
 
 
 def _summary(receipts: Receipts) -> list[Line]:

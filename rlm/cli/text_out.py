@@ -20,7 +20,7 @@ from rlm.outputs import (
     write_result,
     write_text,
 )
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.recursions.ending import read_result
 from rlm.recursions.results import shown
 from rlm.runs.results import load_result

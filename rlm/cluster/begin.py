@@ -25,7 +25,7 @@ from rlm.cluster.losses import Losses
 from rlm.cluster.seats import Seats
 from rlm.cluster.settling import FiledOnly
 from rlm.judging import Asking, JudgePlan
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.runs.home import write_atomically
 from rlm.runs.log import RunLog
 from rlm.runs.session import Session

@@ -11,7 +11,7 @@ from corpus.tally_file import save_ranking, save_tally
 from executors.clock import Clock
 from executors.errors import DiskFault, Halted, Interrupted, ModelUnusable, OutOfQuota
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.runs.log import RunLog
 from rlm.runs.roots import result_root
 from rlm.summary import missing_lines, summarise

@@ -37,8 +37,8 @@ from rlm.counts.ending import CountOutcome, Ending
 from rlm.counts.stage import Stage
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, let_go, plan_judge
 from rlm.labels import Label, Taught, teach
-from rlm.options import LOCAL, CountOptions
-from rlm.other_model import dropped
+from rlm.options.options import LOCAL, CountOptions
+from rlm.options.other_model import dropped
 from rlm.runs.foreign import refuse_links
 from rlm.runs.home import how_to_go_on, write_atomically
 from rlm.runs.keeping import KEEP_DAYS

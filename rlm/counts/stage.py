@@ -28,11 +28,11 @@ from executors.gate.allowance import CapsAllowance
 from executors.ids import NodeId
 from executors.journal.records import Journal
 from executors.models.prices import price_list
-from rlm.foresight import calls_needed, too_few_calls
+from rlm.counts.replaying import explain
+from rlm.forecasts.foresight import calls_needed, too_few_calls
 from rlm.judging import Asking, JudgePlan, cut_for
 from rlm.labels import Taught
-from rlm.options import LOCAL, CountOptions
-from rlm.replaying import explain
+from rlm.options.options import LOCAL, CountOptions
 from rlm.runs.log import RunLog
 from rlm.runs.manifest import Judging
 from rlm.runs.session import Session

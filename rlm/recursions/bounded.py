@@ -8,12 +8,12 @@ from executors.errors import Halted, ModelError, RlmError
 from executors.secrets import scrub
 from planner.complexity import Complexity
 from planner.routes import Route
+from rlm.checks.verdict import status_of
 from rlm.events import TaskAssessed, TaskEnded
 from rlm.outcome import Blocker
 from rlm.recursions.forest import Forest
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, shown
 from rlm.recursions.spec import Spec
-from rlm.verdict import status_of
 
 __all__ = ["bounded", "tell_assessed"]
 

@@ -13,10 +13,10 @@ from executors.models.prices import Price, PriceList, cost_of, price_list, worst
 from executors.tokens import estimate, estimate_request
 from executors.usage import Usage
 from planner.prompts import again_message, goal_message, planner_system
-from rlm.evaluator import DEFAULT_RUBRIC
-from rlm.exhibit import exhibit
-from rlm.forecast import Range
-from rlm.prompts import critique_note, grader_messages, rejected_note
+from rlm.checks.evaluator import DEFAULT_RUBRIC
+from rlm.checks.exhibit import exhibit
+from rlm.checks.prompts import critique_note, grader_messages, rejected_note
+from rlm.forecasts.forecast import Range
 from rlm.recursions.foreseen import NOTHING, RoleLoad, Span
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.prompts import MERGE, system, task_message

@@ -22,6 +22,7 @@ from planner.families import FanOut, ModelDriven, Partition, chunks, family_of, 
 from planner.plan import PlanError
 from planner.routes import Route
 from planner.rules import plan_task
+from rlm.forecasts.rehearsal import RequestReader, Script
 from rlm.recursions.costing import Costing, Load
 from rlm.recursions.foreseen import ONE, PlannedPart, Shape, Span
 from rlm.recursions.forest import Models
@@ -38,7 +39,6 @@ from rlm.recursions.reading import (
 )
 from rlm.recursions.scanning import cut_of, tokens_for
 from rlm.recursions.wiring import Wiring
-from rlm.rehearsal import RequestReader, Script
 from rlm.runs.log import ROOT
 
 __all__ = ["Draft", "Drafting"]

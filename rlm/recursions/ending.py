@@ -14,8 +14,9 @@ from executors.clock import Clock
 from executors.errors import DiskFault
 from executors.ids import NodeId, content_key
 from executors.secrets import scrub
+from rlm.checks.verdict import status_of
 from rlm.outcome import Blocker, Completed, Incomplete
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, shown
 from rlm.runs.home import write_atomically
 from rlm.runs.log import ROOT, RunLog
@@ -23,7 +24,6 @@ from rlm.runs.merkle import MerkleTree, sized
 from rlm.runs.roots import result_root
 from rlm.runs.session import Session
 from rlm.summary import summarise
-from rlm.verdict import status_of
 
 __all__ = ["RESULT", "Ending", "RecurseOutcome", "read_result", "root_of", "summary_of"]
 

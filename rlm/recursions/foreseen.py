@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from executors.messages import CallRole
 from planner.complexity import Complexity
 from planner.routes import Route
-from rlm.forecast import Bound, Range
+from rlm.forecasts.forecast import Bound, Range
 
 __all__ = ["NOTHING", "ONE", "PlannedPart", "RecursionPlan", "RoleLoad", "Shape", "Span", "spanned"]
 

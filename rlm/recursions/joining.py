@@ -9,13 +9,13 @@ from executors.characters import sound
 from executors.errors import Halted, ModelError
 from executors.messages import Message, ModelRequest
 from executors.secrets import scrub
-from rlm.arbiters import Broken, run_arbiter
+from rlm.checks.arbiters import Broken, run_arbiter
+from rlm.checks.verdict import Failed, NeedsRevision, Unusable, Verdict, shape_of
 from rlm.recursions.forest import Forest
 from rlm.recursions.prompts import MERGE, child_note
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, shown
 from rlm.recursions.spec import Spec
 from rlm.synthesis import SynthesisInput, Synthesize, concat
-from rlm.verdict import Failed, NeedsRevision, Unusable, Verdict, shape_of
 
 __all__ = ["join", "partial_of", "turned_down"]
 

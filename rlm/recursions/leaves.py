@@ -8,16 +8,16 @@ from typing import Final
 from executors.errors import Halted
 from executors.loop.worked import Finished
 from executors.tools.base import Tool
-from rlm.arbiters import Broken
+from rlm.checks.arbiters import Broken
+from rlm.checks.prompts import critique_note, rejected_note
+from rlm.checks.refinement import Attempt, LeafRefinement, Refined, RefineLeaf, refine_leaf
+from rlm.checks.sensors.base import SensorContext
 from rlm.events import LeafTried
-from rlm.prompts import critique_note, rejected_note
 from rlm.recursions.forest import Forest
 from rlm.recursions.remembering import SensorMemory
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.spec import Spec
 from rlm.recursions.worker import blocked_of, run_worker
-from rlm.refinement import Attempt, LeafRefinement, Refined, RefineLeaf, refine_leaf
-from rlm.sensors.base import SensorContext
 
 __all__ = ["UNSENSED", "run_leaf"]
 

@@ -21,9 +21,9 @@ from executors.tools.arguments import check_schema
 from executors.tools.base import Tool
 from planner.families import Mode
 from planner.routes import Retrieval
+from rlm.checks.evaluator import Evaluate
+from rlm.checks.refinement import RefineLeaf
 from rlm.corpora import Corpus
-from rlm.evaluator import Evaluate
-from rlm.refinement import RefineLeaf
 from rlm.synthesis import Synthesize
 
 __all__ = ["KEPT", "SPAWN", "Kept", "OnDuplicate", "RecurseOptions"]

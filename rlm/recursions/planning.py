@@ -10,7 +10,7 @@ from corpus.scan import distinct
 from corpus.spool import Spool
 from planner.complexity import assess
 from rlm.corpora import open_corpus
-from rlm.forecast import Bound, Range, bound_of
+from rlm.forecasts.forecast import Bound, Range, bound_of
 from rlm.recursions.casting import cast_models
 from rlm.recursions.costing import Costing
 from rlm.recursions.drafting import Drafting

@@ -10,9 +10,9 @@ import json
 from executors.ids import ContentKey, content_key
 from executors.journal.records import ToolDone
 from executors.secrets import mask
+from rlm.checks.verdict import Unusable, Verdict, read_verdict, status_of
 from rlm.recursions.forest import Forest
 from rlm.recursions.spec import Spec
-from rlm.verdict import Unusable, Verdict, read_verdict, status_of
 
 __all__ = ["SensorMemory"]
 

@@ -15,8 +15,8 @@ from executors.errors import (
 )
 from executors.ids import NodeId
 from executors.loop.boundary import Returned, attempt_now
+from rlm.checks.verdict import Verdict
 from rlm.outcome import Blocker
-from rlm.verdict import Verdict
 
 __all__ = ["Answered", "Blocked", "NodeResult", "Short", "blocker_of", "first_blocked", "shown"]
 

@@ -10,10 +10,10 @@ from typing import cast
 
 from corpus.spool import Spool
 from executors.errors import ConfigError, UsageError, ValidationError
-from rlm.refinement import RefineLeaf
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.sensors.cited import citations
-from rlm.sensors.schema import json_schema
+from rlm.checks.refinement import RefineLeaf
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.sensors.cited import citations
+from rlm.checks.sensors.schema import json_schema
 
 __all__ = ["CorpusSensor", "bound_sensor", "leaf_sensor"]
 

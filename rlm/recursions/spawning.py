@@ -10,11 +10,11 @@ from executors.characters import sound
 from executors.loop.boundary import Raised, Returned, attempt, described
 from executors.loop.worker import Guards
 from executors.tools.base import Arguments, Tool, ToolContext
+from rlm.checks.verdict import Failed, NeedsRevision, status_of
 from rlm.recursions.forest import Forest, Slot
 from rlm.recursions.options import SPAWN
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, shown
 from rlm.recursions.spec import Spec
-from rlm.verdict import Failed, NeedsRevision, status_of
 
 __all__ = ["Brood"]
 

@@ -6,11 +6,11 @@ from typing import Final
 
 from corpus.results import Tally
 from executors.errors import Halted
-from rlm.evaluator import DEFAULT_RUBRIC, Broken, EvaluationContext, Evaluator, run_evaluate
+from rlm.checks.evaluator import DEFAULT_RUBRIC, Broken, EvaluationContext, Evaluator, run_evaluate
+from rlm.checks.verdict import Failed, NeedsRevision, Satisfied, Verdict
 from rlm.recursions.forest import Forest
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of
 from rlm.recursions.spec import Spec
-from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
 
 __all__ = ["verified"]
 

@@ -20,7 +20,7 @@ from executors.models.base import Model
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from planner.plan_cache import PlanCache
-from rlm.option_records import is_recordable, record_of, value_of
+from rlm.options.records import is_recordable, record_of, value_of
 
 __all__ = ["ROLES", "Wiring"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from rlm.forecast import Bound, CountPlan, Range
+from rlm.forecasts.forecast import Bound, CountPlan, Range
 from rlm.render.lines import Line, Piece, line
 from rlm.render.progress import duration
 from rlm.render.safe import plain

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, cast
 
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.recursions.results import shown
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.safe import plain
@@ -46,11 +46,11 @@ def outcome_lines(
     lines = _ended(receipts, missing)
     lines += [_pair("note", _said(note)) for note in _list(receipts.result.get("notes"))]
     lines.append(_pair("cost", spend_of(receipts.totals)))
-    if calls := calls_of(receipts.totals):
-        lines.append(_pair("calls", calls))
     if len(receipts.roles) > 1:
         for role, totals in sorted(receipts.roles.items()):
             lines.append(line("    ", Piece(f"{plain(role, 40)}: ", "dim"), spend_of(totals)))
+    if calls := calls_of(receipts.totals):
+        lines.append(_pair("calls", calls))
     lines += session_lines(receipts)
     lines.append(_pair("receipt", _said(receipts.path)))
     return [*lines, line(""), *tree_lines(state_of(receipts), height=height, details=True)]

@@ -12,11 +12,11 @@ from datetime import UTC
 from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Final, cast
 
-from rlm.receipts import NodeReceipt, Receipts, Totals
+from rlm.receipts.receipts import NodeReceipt, Receipts, Totals
+from rlm.receipts.sittings import SessionReceipt
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.progress import duration
 from rlm.render.safe import plain
-from rlm.sittings import SessionReceipt
 
 __all__ = [
     "calls_of",

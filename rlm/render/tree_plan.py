@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from rlm.forecast import Bound, Range
+from rlm.forecasts.forecast import Bound, Range
 from rlm.recursions.foreseen import ONE, PlannedPart, RecursionPlan, RoleLoad, Span
 from rlm.render.forecast import money
 from rlm.render.lines import Line, Piece, line

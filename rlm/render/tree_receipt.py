@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rlm.nodes import NodeReceipt
-from rlm.receipts import Receipts
+from rlm.receipts.nodes import NodeReceipt
+from rlm.receipts.receipts import Receipts
 from rlm.render.text import times
 from rlm.render.tree_state import Branch, TreeState
 

@@ -21,7 +21,7 @@ from corpus.results import Ranking, Tally, ranked_by_probability
 from corpus.spool import Spool
 from corpus.tally_file import load_result
 from executors.errors import RunDirError
-from rlm.receipts import Receipts
+from rlm.receipts.receipts import Receipts
 from rlm.runs.foreign import refuse_links
 from rlm.runs.manifest import Manifest
 from rlm.runs.merkle import Chain

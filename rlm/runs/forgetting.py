@@ -27,7 +27,7 @@ from executors.journal.lock import RunLock
 from executors.models.encoders.cache import default_cache_path, forget_vectors
 from executors.models.encoders.load import ENCODERS, MAX_WORDS, load_encoder
 from rlm.events import RecordForgotten, event_line
-from rlm.receipts import ReceiptFold
+from rlm.receipts.receipts import ReceiptFold
 from rlm.runs.exports import exports_of
 from rlm.runs.foreign import refuse_links
 from rlm.runs.history import cut_torn_tail, read_events

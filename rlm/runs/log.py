@@ -20,10 +20,10 @@ from executors.messages import CallRole, ModelReply
 from rlm._version import __version__
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.outcome import Blocker
-from rlm.receipts import ReceiptFold, Receipts
+from rlm.receipts.receipts import ReceiptFold, Receipts
+from rlm.receipts.totals import LOST
 from rlm.runs.home import write_atomically
 from rlm.runs.roots import log_root
-from rlm.totals import LOST
 
 if TYPE_CHECKING:
     from executors.journal.index import Lost

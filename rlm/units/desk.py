@@ -31,7 +31,7 @@ from executors.leases import Lease
 from executors.models.base import Model
 from executors.models.prices import PriceTable
 from rlm.judging import Asking, plan_judge
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.units.filed import UnitJournal
 from rlm.units.lease import UnitAllowance
 from rlm.units.sources import SpoolBlock

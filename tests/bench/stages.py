@@ -51,8 +51,8 @@ from executors.journal.records import Journal, NoJournal
 from executors.messages import ModelReply, ModelRequest
 from executors.models.fakes.scripted import ScriptedModel
 from rlm.events import EventLog
-from rlm.fake_judge import judge_script
-from rlm.receipts import ReceiptFold
+from rlm.fakes.judge import judge_script
+from rlm.receipts.receipts import ReceiptFold
 from tests.bench.scan import short_records
 
 __all__: list[str] = []

@@ -33,7 +33,9 @@ PURE = {
             *("rules", "shapes", "tree", "tree_dot", "vocabulary"),
         )
     ),
-    *(f"rlm.{name}" for name in ("lineage", "outcome", "receipts", "verdict", "verification")),
+    *(f"rlm.{name}" for name in ("outcome", "verification")),
+    "rlm.checks.verdict",
+    *(f"rlm.receipts.{name}" for name in ("lineage", "receipts")),
     "corpus.estimate",
 }
 IMPURE = {f"executors.{name}" for name in ("engine", "gate", "loop", "models", "tools")}

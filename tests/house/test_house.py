@@ -28,8 +28,8 @@ BROAD_EXCEPTS = {
     "executors.engine.local": 1,
     "executors.loop.boundary": 2,  # a tool, a policy, a person: asked in the loop, and by it
     "executors.threads": 1,  # raised again in the task that waits for the thread
-    "rlm.arbiters": 2,  # the caller's sensor or verifier, and its thread: a fault of its own label
-    "rlm.sensors.child": 1,  # code on trial, in a process of its own: what it raises is reported
+    "rlm.checks.arbiters": 2,  # the caller's sensor or verifier, and its thread: a fault of its own label
+    "rlm.checks.sensors.child": 1,  # code on trial, in a process of its own: what it raises is reported
     "rlm.events": 1,  # the caller's listener: what was paid for outlives it
 }
 

@@ -20,7 +20,7 @@ from corpus.results import Tally
 from executors.journal.lines import Answered, read_line
 from executors.journal.reading import segment_files, whole_lines
 from rlm.counting import CountOutcome, count_with
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.outcome import Completed
 from rlm.testing import Act, Completion, FakeServer, Received, judge_server
 

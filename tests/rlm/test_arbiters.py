@@ -14,8 +14,8 @@ import pytest
 
 from executors.errors import Halted, ServerFault
 from executors.secrets import Secret
-from rlm.arbiters import Broken, describe_thrown, run_arbiter
-from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
+from rlm.checks.arbiters import Broken, describe_thrown, run_arbiter
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
 pytestmark = pytest.mark.anyio
 HALT = Halted(bound="usd", scope="run", limit="1 USD")
@@ -177,8 +177,8 @@ async def test_a_time_out_of_its_own_is_not_the_deadline() -> None:
 def test_one_that_hangs_does_not_keep_a_program_from_ending() -> None:
     code = (
         "import anyio, threading\n"
-        "from rlm.arbiters import run_arbiter\n"
-        "from rlm.verdict import read_verdict\n"
+        "from rlm.checks.arbiters import run_arbiter\n"
+        "from rlm.checks.verdict import read_verdict\n"
         "hang = threading.Event().wait\n"
         "run = lambda: run_arbiter(hang, read=read_verdict, kind='broken-sensor', deadline=0.05)\n"
         "print(anyio.run(run).kind)\n"

@@ -12,10 +12,10 @@ from executors.messages import ModelReply, ModelRequest
 from rlm.auditing.audit import AuditOutcome, audit
 from rlm.auditing.prompts import AUDITOR
 from rlm.auditing.report import AuditReport
+from rlm.checks.verdict import NeedsRevision, Satisfied
 from rlm.outcome import Completed, Incomplete
 from rlm.recursions.wiring import Wiring
 from rlm.testing import ScriptedModel
-from rlm.verdict import NeedsRevision, Satisfied
 from tests.rlm.audits import auditor, files_of, finding, sees, unfenced
 
 pytestmark = pytest.mark.anyio

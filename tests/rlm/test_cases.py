@@ -13,7 +13,7 @@ from corpus.prompts import read_items
 from executors.endpoint.endpoint import RetryPolicy
 from executors.models.fakes.scripted import Turn
 from rlm.counting import count_with
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.outputs import check_target, write_result
 from rlm.testing import (
     Act,

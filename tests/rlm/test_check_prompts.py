@@ -2,7 +2,7 @@
 
 from inline_snapshot import snapshot
 
-from rlm.prompts import (
+from rlm.checks.prompts import (
     DEFAULT_RUBRIC,
     GRADE,
     HONOUR,

@@ -19,8 +19,8 @@ from executors.usage import Usage
 from rlm.cli import main
 from rlm.cli.plan import EXAMPLES as PLANS
 from rlm.cli.recurse import EXAMPLES as RECURSIONS
-from rlm.fake_judge import judge_script
-from rlm.fake_tree import Part, answering, grading, planning, role_of, spawning, tree_server
+from rlm.fakes.judge import judge_script
+from rlm.fakes.tree import Part, answering, grading, planning, role_of, spawning, tree_server
 from rlm.outputs import read_csv
 
 TICKETS = "id,text\nt1,please refund me\nt2,it crashes\nt3,refund missing\nt4,\n"

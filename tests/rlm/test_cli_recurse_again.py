@@ -12,7 +12,7 @@ import pytest
 from executors.models.fakes.acts import Completion, Reply
 from executors.models.fakes.server import FakeServer
 from rlm.cli import main
-from rlm.fake_tree import Part, answering, grading, spawning, tree_server
+from rlm.fakes.tree import Part, answering, grading, spawning, tree_server
 
 TICKETS = "id,text\nt1,please refund me\nt2,it crashes\n"
 TASK = "Design and implement the whole system."
@@ -87,9 +87,21 @@ def test_a_call_that_failed_for_good_and_a_cut_answer_say_why(
     err = capsys.readouterr().err
     assert "incomplete: model-failed at root\n    " in err
     assert "404" in err.partition("incomplete: model-failed at root")[2].splitlines()[1]
+    assert "ask again with: rlm resume run\n" in err
     with FakeServer(Completion(text="so far", finish="length")) as cut:
         assert main(["recurse", "Say hello.", *spec(cut), "--run", "cut"]) == 4
     assert "the answer was cut at its limit (max_tokens)" in capsys.readouterr().err
+
+
+def test_records_that_were_not_judged_say_why_and_are_asked_for_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["recurse", "Is this a refund?", "--corpus", "t.csv", "--mode", "partition"]
+    with server(answering(lambda _: "no JSON at all")) as prose:
+        assert main([*asked, *spec(prose), "--run", "run"]) == 4
+    err = capsys.readouterr().err
+    assert "    2 record(s) unresolved: " in err
+    assert "    ask again with: rlm resume run\n" in err
 
 
 def test_an_empty_corpus_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:

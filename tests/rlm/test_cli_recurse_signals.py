@@ -14,7 +14,7 @@ from executors.models.fakes.acts import Act, Completion, Reply
 from executors.models.fakes.received import Received
 from executors.models.fakes.server import FakeServer
 from rlm.cli.stopping import STOPPING
-from rlm.fake_tree import spawning, tree_server
+from rlm.fakes.tree import spawning, tree_server
 
 TASK = "Design and implement the whole system."
 

@@ -196,7 +196,7 @@ import rlm
 from executors.engine.stop import Stop
 from rlm.cli import app, main, run, stoppable
 from rlm.corpora import open_corpus
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.testing import ScriptedModel
 
 how = sys.argv[1]

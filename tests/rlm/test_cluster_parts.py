@@ -36,7 +36,7 @@ from rlm.cluster.seats import Seats
 from rlm.cluster.settling import FiledOnly, look
 from rlm.cluster.traces import Trace, is_written
 from rlm.judging import plan_judge
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.testing import ScriptedModel, judge_script
 from rlm.units.filed import UnitJournal, pack_known, unpack_known
 from rlm.units.lease import halted_of, pack_halted

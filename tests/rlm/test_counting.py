@@ -18,7 +18,7 @@ from executors.endpoint.endpoint import RetryPolicy
 from executors.events import CallFinished, Event
 from executors.messages import TokenLogprob
 from rlm.counting import count_with
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.testing import FakeServer, Fault, ScriptedModel, judge_script, judge_server
 
 pytestmark = pytest.mark.anyio

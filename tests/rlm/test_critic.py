@@ -12,10 +12,10 @@ from executors.journal.records import NoJournal
 from executors.loop import ToolRequest, Worker, work
 from executors.messages import Message, ModelReply, ModelRequest, ToolCall
 from executors.tools.base import tool
-from rlm.arbiters import Broken
-from rlm.critic import critic
-from rlm.evaluator import EvaluationContext, Evaluator
-from rlm.verdict import NeedsRevision, Satisfied
+from rlm.checks.arbiters import Broken
+from rlm.checks.critic import critic
+from rlm.checks.evaluator import EvaluationContext, Evaluator
+from rlm.checks.verdict import NeedsRevision, Satisfied
 from tests.executors.benches import Bench
 
 pytestmark = pytest.mark.anyio

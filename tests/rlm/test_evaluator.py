@@ -15,15 +15,15 @@ from executors.ids import ContentKey, NodeId
 from executors.journal.records import NoJournal
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.fakes.scripted import ModelScript
-from rlm.arbiters import Broken
-from rlm.evaluator import (
+from rlm.checks.arbiters import Broken
+from rlm.checks.evaluator import (
     DEFAULT_RUBRIC,
     Agentic,
     EvaluationContext,
     Evaluator,
     run_evaluate,
 )
-from rlm.verdict import Failed, NeedsRevision, Satisfied, Verdict
+from rlm.checks.verdict import Failed, NeedsRevision, Satisfied, Verdict
 from tests.executors.benches import Bench
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rlm import Completed, count
-from rlm.exhibit import exhibit
-from rlm.prompts import as_data
+from rlm.checks.exhibit import exhibit
+from rlm.checks.prompts import as_data
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from executors.models.fakes.scripted import Turn
 from executors.models.openai.model import OpenAIModel
 from executors.tools.base import Arguments, Tool, ToolContext
 from planner.prompts import goal_message, planner_system
-from rlm.prompts import grader_messages
+from rlm.checks.prompts import grader_messages
 from rlm.recursions.prompts import MERGE
 from rlm.testing import (
     FakeServer,

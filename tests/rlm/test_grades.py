@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.grades import read_grade, read_label
-from rlm.verdict import NeedsRevision, Satisfied, Unusable, status_of
+from rlm.checks.grades import read_grade, read_label
+from rlm.checks.verdict import NeedsRevision, Satisfied, Unusable, status_of
 
 
 def kind(text: str) -> str:

@@ -13,8 +13,8 @@ from executors.messages import ModelReply
 from executors.models.fakes.scripted import ModelScript, ScriptedModel
 from executors.models.prices import Price, PriceTable
 from executors.usage import Usage
-from rlm.arbiters import Broken
-from rlm.calibration import (
+from rlm.checks.arbiters import Broken
+from rlm.checks.calibration import (
     CASES,
     INJECTIONS,
     Calibration,
@@ -23,9 +23,9 @@ from rlm.calibration import (
     judge_of,
     score_case,
 )
-from rlm.evaluator import EvaluationContext, Evaluator
-from rlm.honouring import Broke, Honoured, Ruling, Where, honours, judge
-from rlm.verdict import NeedsRevision, Satisfied
+from rlm.checks.evaluator import EvaluationContext, Evaluator
+from rlm.checks.honouring import Broke, Honoured, Ruling, Where, honours, judge
+from rlm.checks.verdict import NeedsRevision, Satisfied
 from tests.executors.benches import Bench
 
 pytestmark = pytest.mark.anyio

@@ -23,7 +23,7 @@ from rlm.cli.interrupt import ending_like_ctrl_c
 from rlm.cli.stopping import STOPPING, stopping
 from rlm.counting import count_with
 from rlm.events import NodeFinished, NodeStarted
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.outcome import Incomplete
 
 pytestmark = pytest.mark.case("S55")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.lineage import lineage
+from rlm.receipts.lineage import lineage
 from rlm.testing import ScriptedModel, grading, spawning, tree_script
 from tests.rlm.trees import COMPLEX
 

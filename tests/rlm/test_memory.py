@@ -64,7 +64,7 @@ from executors.events import CallFinished, CallStarted
 from executors.ids import NodeId
 from executors.usage import Usage
 from rlm.events import RunStarted, event_line
-from rlm.receipts import ReceiptFold
+from rlm.receipts.receipts import ReceiptFold
 from rlm.runs.history import read_events
 from rlm.runs.roots import log_root
 
@@ -119,7 +119,7 @@ from corpus.results import tally
 from corpus.sources import open_source
 from corpus.spool import build_spool
 from corpus.tally_file import load_tally, save_tally
-from rlm.receipts import ReceiptFold
+from rlm.receipts.receipts import ReceiptFold
 from rlm.runs.roots import result_root
 from rlm.summary import summarise
 

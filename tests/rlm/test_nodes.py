@@ -14,7 +14,7 @@ from executors.ids import NodeId
 from rlm import Incomplete, count, resume
 from rlm.cli.app import main
 from rlm.events import NodeFinished, NodeStarted, RunFinished, RunStarted
-from rlm.receipts import NodeReceipt, ReceiptFold, Receipts
+from rlm.receipts.receipts import NodeReceipt, ReceiptFold, Receipts
 from rlm.render.lines import as_text
 from rlm.render.text import result_block, spend_of, tree
 from rlm.testing import FakeServer, ScriptedModel, judge_script

@@ -22,7 +22,7 @@ from rlm import (
 )
 from rlm.cli import main
 from rlm.cli.options import price_of
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 from rlm.runs.manifest import Manifest
 from rlm.testing import FakeServer, ScriptedModel, judge_script, judge_server
 

@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from executors.errors import ConfigError, ValidationError
-from rlm.arbiters import Broken, run_arbiter
-from rlm.sensors import SensorContext, python_tests
-from rlm.sensors.confining import can_confine
-from rlm.sensors.trial import Isolation
-from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
+from rlm.checks.arbiters import Broken, run_arbiter
+from rlm.checks.sensors import SensorContext, python_tests
+from rlm.checks.sensors.confining import can_confine
+from rlm.checks.sensors.trial import Isolation
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
 pytestmark = [
     pytest.mark.anyio,
@@ -244,7 +244,7 @@ pathlib.Path({str(pid)!r}).write_text(str(child.pid))
 
 KILLED = """\
 import anyio, sys
-from rlm.sensors import SensorContext, python_tests
+from rlm.checks.sensors import SensorContext, python_tests
 sense = python_tests("import solution", isolation="none", seconds=60)
 anyio.run(sense, sys.argv[1], SensorContext(task="t"))
 """
@@ -298,12 +298,12 @@ async def test_where_nothing_isolates_it_refuses_unless_that_is_waived(
 async def test_where_the_kernel_refuses_to_isolate_nothing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = ROOT / "rlm/sensors/child.py"
+    child = ROOT / "rlm/checks/sensors/child.py"
     (tmp_path / "child.py").write_bytes(child.read_bytes())
     (tmp_path / "confining.py").write_text(
         "def bound(**_): pass\ndef confine(folder): return []\n", encoding="utf-8"
     )
-    monkeypatch.setattr("rlm.sensors.trial._CHILD", tmp_path / "child.py")
+    monkeypatch.setattr("rlm.checks.sensors.trial._CHILD", tmp_path / "child.py")
     ran = tmp_path / "ran"
     found = await tried(f"open({str(ran)!r}, 'w').close()\n{PASSES}")
     assert isinstance(found, Broken)

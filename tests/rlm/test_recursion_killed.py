@@ -14,7 +14,7 @@ import pytest
 from executors.journal.answers import answers
 from executors.messages import ModelRequest
 from executors.models.fakes.scripted import Turn, calls_reply
-from rlm.fake_tree import path_of, role_of, spawning, tree_server
+from rlm.fakes.tree import path_of, role_of, spawning, tree_server
 from rlm.testing import Act, Completion, FakeServer, Received
 from tests.support.killing import kill_group, wait_for
 

@@ -13,14 +13,14 @@ import rlm
 from executors.messages import ModelReply, ModelRequest
 from executors.tokens import estimate_request
 from rlm import Price, RefineLeaf, SourceError, ValidationError, Wiring, plan_recursion, recurse
+from rlm.checks.sensors.base import SensorContext
 from rlm.cli import main
-from rlm.fake_judge import judge_script
-from rlm.fake_tree import answering, grading, planning, role_of, spawning, tree_script
+from rlm.fakes.judge import judge_script
+from rlm.fakes.tree import answering, grading, planning, role_of, spawning, tree_script
 from rlm.recursion import recurse_with
 from rlm.recursions.foreseen import RecursionPlan
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.planning import Planning
-from rlm.sensors.base import SensorContext
 from rlm.testing import ScriptedModel
 
 CORPUS = [

@@ -29,12 +29,12 @@ from rlm import (
     recurse,
     resume,
 )
+from rlm.checks.sensors.base import SensorContext
 from rlm.cli.wired import options_over
-from rlm.fake_tree import grading, spawning, tree_script, tree_server
+from rlm.fakes.tree import grading, spawning, tree_script, tree_server
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.rebuilding import rebuilt
 from rlm.runs.manifest import Manifest
-from rlm.sensors.base import SensorContext
 from rlm.testing import FakeServer, ScriptedModel, judge_script
 
 pytestmark = pytest.mark.anyio

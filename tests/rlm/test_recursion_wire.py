@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.fake_tree import planning, spawning, tree_server
+from rlm.fakes.tree import planning, spawning, tree_server
 from rlm.testing import FakeServer, judge_server
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import pytest
 from executors.errors import Halted, ValidationError
 from executors.ids import NodeId
 from executors.usage import Usage
-from rlm.arbiters import Broken
-from rlm.refinement import (
+from rlm.checks.arbiters import Broken
+from rlm.checks.refinement import (
     Attempt,
     LeafRefinement,
     Refined,
@@ -18,8 +18,8 @@ from rlm.refinement import (
     refine,
     refine_leaf,
 )
-from rlm.sensors import Sensor, SensorContext
-from rlm.verdict import Failed, NeedsRevision, Satisfied
+from rlm.checks.sensors import Sensor, SensorContext
+from rlm.checks.verdict import Failed, NeedsRevision, Satisfied
 
 pytestmark = pytest.mark.anyio
 HALT = Halted(bound="usd", scope="run", limit="1 USD")

@@ -8,7 +8,7 @@ import pytest
 from corpus.questions import OneOf, YesNo
 from executors.errors import ValidationError
 from rlm.cli import main
-from rlm.options import CountOptions
+from rlm.options.options import CountOptions
 
 
 @pytest.fixture(autouse=True)

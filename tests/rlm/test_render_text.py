@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from corpus.events import JudgeNoted
 from executors.ids import NodeId
-from rlm.receipts import NodeReceipt, ReceiptFold, Receipts, Totals
+from rlm.receipts.receipts import NodeReceipt, ReceiptFold, Receipts, Totals
 from rlm.render.lines import as_text
 from rlm.render.text import calls_of, result_block, spend_of, times, tree
 

@@ -11,10 +11,10 @@ from corpus.records import Record
 from corpus.sources.open import open_source
 from corpus.spool import build_spool
 from executors.errors import SourceError, ValidationError
-from rlm.arbiters import Broken, run_arbiter
-from rlm.sensors import Sensor, SensorContext, citations, json_schema
-from rlm.sensors.cited import Citation, Lookup, read_citations
-from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
+from rlm.checks.arbiters import Broken, run_arbiter
+from rlm.checks.sensors import Sensor, SensorContext, citations, json_schema
+from rlm.checks.sensors.cited import Citation, Lookup, read_citations
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
 pytestmark = pytest.mark.anyio
 CONTEXT = SensorContext(task="t")

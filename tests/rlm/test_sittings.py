@@ -12,10 +12,10 @@ from executors.ids import NodeId
 from executors.usage import Usage
 from rlm import count, resume
 from rlm.events import RunFinished, RunStarted
-from rlm.receipts import ReceiptFold, Receipts
+from rlm.receipts.receipts import ReceiptFold, Receipts
+from rlm.receipts.sittings import SessionReceipt
 from rlm.render.lines import as_text
 from rlm.render.text import result_block
-from rlm.sittings import SessionReceipt
 from rlm.testing import ScriptedModel, judge_script
 
 NODE = NodeId("root")

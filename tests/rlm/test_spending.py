@@ -18,7 +18,7 @@ from executors.messages import Message, ModelReply, ModelRequest
 from executors.usage import Usage
 from rlm import Completed, close, count_sync
 from rlm.events import NodeStarted
-from rlm.receipts import ReceiptFold
+from rlm.receipts.receipts import ReceiptFold
 from rlm.testing import ScriptedModel, judge_script
 
 ASK = ModelRequest(messages=(Message(role="user", content="once"),), max_tokens=9)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.verdict import (
+from rlm.checks.verdict import (
     Failed,
     NeedsRevision,
     Satisfied,

@@ -11,8 +11,8 @@ from corpus.records import Part, Record
 from corpus.spool import Spool
 from executors.errors import SourceError, ValidationError
 from executors.replies import JsonValue, Unparsed, read_json
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.verdict import NeedsRevision, Satisfied, Verdict
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict
 
 __all__ = ["Citation", "Lookup", "Uncited", "citations", "read_citations"]
 

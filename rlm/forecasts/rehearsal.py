@@ -30,10 +30,10 @@ from executors.threads import to_its_end
 from executors.tokens import estimate
 from rlm.corpora import Corpus, open_corpus
 from rlm.events import NodeFinished, NodeStarted
-from rlm.forecast import CountPlan, Load, Pacing, bounds_for, seconds_of, total, usd_of
+from rlm.forecasts.forecast import CountPlan, Load, Pacing, bounds_for, seconds_of, total, usd_of
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, cut_for, let_go, plan_judge
-from rlm.options import CountOptions
-from rlm.other_model import dropped
+from rlm.options.options import CountOptions
+from rlm.options.other_model import dropped
 from rlm.runs.glance import Glance, glance
 from rlm.runs.log import ROOT
 from rlm.runs.manifest import Judging

@@ -19,9 +19,9 @@ from executors.models.base import Model, require_model
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue, Parsed, read_json
 from planner.results import is_count
-from rlm.exhibit import exhibit
+from rlm.checks.exhibit import exhibit
+from rlm.checks.prompts import HONOUR, honour_messages
 from rlm.lone_calls import lone_calls
-from rlm.prompts import HONOUR, honour_messages
 
 __all__ = ["Broke", "Honoured", "Ruling", "Where", "honours", "judge"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Literal
 
-from rlm.nodes import NodeReceipt
-from rlm.receipts import Receipts
+from rlm.receipts.nodes import NodeReceipt
+from rlm.receipts.receipts import Receipts
 
 __all__ = ["LineageState", "lineage"]
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from executors.errors import ValidationError
 from executors.replies import Unparsed, read_json
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.verdict import NeedsRevision, Satisfied, Verdict
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict
 
 __all__ = ["json_schema"]
 

@@ -16,9 +16,9 @@ from executors.models.base import Model
 from executors.models.encoders.load import Encoder
 from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus
-from rlm.forecast import CountPlan
-from rlm.options import CountOptions, OnDuplicate, Predicate
-from rlm.rehearsal import Rehearsal
+from rlm.forecasts.forecast import CountPlan
+from rlm.forecasts.rehearsal import Rehearsal
+from rlm.options.options import CountOptions, OnDuplicate, Predicate
 from rlm.sync import sync_twin
 
 __all__ = ["LATENCY", "plan_count", "plan_count_sync", "plan_with"]

@@ -12,7 +12,7 @@ from typing import Final, cast
 from corpus.codes import FIRST_LABEL, MATCHED
 from corpus.results import Ranking, Tally
 from executors.fences import clipped
-from rlm.prompts import as_data
+from rlm.checks.prompts import as_data
 
 __all__ = ["CHARACTERS", "exhibit"]
 

@@ -22,7 +22,7 @@ from anyio import move_on_after
 from executors.coroutines import is_async
 from executors.errors import Halted, RlmError, ValidationError
 from executors.secrets import scrub
-from rlm.verdict import Unusable
+from rlm.checks.verdict import Unusable
 
 __all__ = ["DEADLINE", "Broken", "BrokenKind", "describe_thrown", "require_deadline", "run_arbiter"]
 

@@ -26,7 +26,7 @@ from executors.models.fakes.received import Received
 from executors.models.fakes.scripted import Turn, calls_reply
 from executors.replies import JsonValue
 from planner.prompts import PLANNER_SYSTEM
-from rlm.prompts import GRADER_SYSTEM
+from rlm.checks.prompts import GRADER_SYSTEM
 from rlm.recursions.prompts import MERGE
 
 __all__ = [

@@ -16,9 +16,9 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from executors.errors import Halted, ValidationError
 from executors.usage import Usage
-from rlm.arbiters import DEADLINE, Broken, require_deadline, run_arbiter
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
+from rlm.checks.arbiters import DEADLINE, Broken, require_deadline, run_arbiter
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict, read_verdict
 
 __all__ = [
     "Attempt",

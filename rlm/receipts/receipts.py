@@ -32,9 +32,9 @@ from rlm.events import (
     TaskAssessed,
     TaskEnded,
 )
-from rlm.nodes import NodeFold, NodeReceipt, TaskReceipt
-from rlm.sittings import SessionFold, SessionReceipt
-from rlm.totals import Totals
+from rlm.receipts.nodes import NodeFold, NodeReceipt, TaskReceipt
+from rlm.receipts.sittings import SessionFold, SessionReceipt
+from rlm.receipts.totals import Totals
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

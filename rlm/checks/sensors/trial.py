@@ -26,9 +26,9 @@ from anyio.abc import Process
 from executors.errors import ConfigError, RlmError, ValidationError
 from executors.wrappings import Piece, after_leading, fences, thoughts
 from planner.results import is_count
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.sensors.confining import can_confine
-from rlm.verdict import NeedsRevision, Satisfied, Verdict
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.sensors.confining import can_confine
+from rlm.checks.verdict import NeedsRevision, Satisfied, Verdict
 
 __all__ = ["Isolation", "TestsBroken", "python_tests"]
 

@@ -17,7 +17,7 @@ from rlm.events import (
     TaskAssessed,
     TaskEnded,
 )
-from rlm.totals import Totals
+from rlm.receipts.totals import Totals
 
 __all__ = ["NodeFold", "NodeReceipt", "TaskReceipt"]
 

@@ -25,7 +25,7 @@ from executors.models.encoders.load import Encoder
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from rlm.labels import AskLabels, Label
-from rlm.option_records import is_recordable, record_of, value_of
+from rlm.options.records import is_recordable, record_of, value_of
 from rlm.runs.home import named_run
 
 __all__ = ["LOCAL", "CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]

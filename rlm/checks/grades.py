@@ -12,7 +12,7 @@ from typing import Final
 
 from executors.replies import Parsed, read_json
 from executors.wrappings import Piece, after_leading, thoughts
-from rlm.verdict import Failed, NeedsRevision, Satisfied, Unusable, Verdict, read_verdict
+from rlm.checks.verdict import Failed, NeedsRevision, Satisfied, Unusable, Verdict, read_verdict
 
 __all__ = ["read_grade", "read_label"]
 

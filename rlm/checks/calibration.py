@@ -20,7 +20,7 @@ from executors.engine.groups import ungrouped
 from executors.errors import ModelError, ValidationError
 from executors.models.base import Model
 from planner.results import is_count
-from rlm.honouring import Broke, Honoured, Ruling, judge
+from rlm.checks.honouring import Broke, Honoured, Ruling, judge
 from rlm.lone_calls import lone_calls
 
 __all__ = [

@@ -8,9 +8,9 @@ child         that process
 confining     what keeps it from doing harm
 """
 
-from rlm.sensors.base import Sensor, SensorContext
-from rlm.sensors.cited import citations
-from rlm.sensors.schema import json_schema
-from rlm.sensors.trial import python_tests
+from rlm.checks.sensors.base import Sensor, SensorContext
+from rlm.checks.sensors.cited import citations
+from rlm.checks.sensors.schema import json_schema
+from rlm.checks.sensors.trial import python_tests
 
 __all__ = ["Sensor", "SensorContext", "citations", "json_schema", "python_tests"]

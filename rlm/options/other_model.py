@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from executors.models.base import Model
 
 if TYPE_CHECKING:
-    from rlm.options import CountOptions
+    from rlm.options.options import CountOptions
     from rlm.runs.manifest import Manifest
 
 __all__ = ["OF_MODEL", "asked_by", "asks_another", "dropped"]

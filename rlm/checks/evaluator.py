@@ -20,12 +20,11 @@ from executors.ids import NodeId
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.base import Model, require_model
 from planner.results import is_count
-from rlm.arbiters import DEADLINE, Broken, describe_thrown, require_deadline, run_arbiter
-from rlm.exhibit import CHARACTERS, exhibit
-from rlm.grades import read_grade
-from rlm.lone_calls import lone_calls
-from rlm.prompts import DEFAULT_RUBRIC, GRADE, grader_messages
-from rlm.verdict import (
+from rlm.checks.arbiters import DEADLINE, Broken, describe_thrown, require_deadline, run_arbiter
+from rlm.checks.exhibit import CHARACTERS, exhibit
+from rlm.checks.grades import read_grade
+from rlm.checks.prompts import DEFAULT_RUBRIC, GRADE, grader_messages
+from rlm.checks.verdict import (
     NeedsRevision,
     Satisfied,
     Unusable,
@@ -34,6 +33,7 @@ from rlm.verdict import (
     read_verdict,
     shape_of,
 )
+from rlm.lone_calls import lone_calls
 
 __all__ = [
     "DEFAULT_RUBRIC",

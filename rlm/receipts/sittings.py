@@ -8,7 +8,7 @@ from datetime import datetime
 from corpus.events import ScanStarted, WindowFinished
 from executors.events import CallFailed, CallFinished
 from rlm.events import RunFinished, RunStarted
-from rlm.totals import LOST
+from rlm.receipts.totals import LOST
 
 __all__ = ["SessionFold", "SessionReceipt"]
 

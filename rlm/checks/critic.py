@@ -11,8 +11,8 @@ from executors.loop import Ended, Finished, Guards, Policy, Tools, Worker, work
 from executors.messages import Message
 from executors.models.base import Model, require_model
 from executors.replies import JsonValue
-from rlm.arbiters import Broken, require_deadline
-from rlm.evaluator import DEFAULT_RUBRIC, Agentic, EvaluationContext
+from rlm.checks.arbiters import Broken, require_deadline
+from rlm.checks.evaluator import DEFAULT_RUBRIC, Agentic, EvaluationContext
 from rlm.lone_calls import lone_calls
 
 __all__ = ["critic"]
@@ -47,7 +47,7 @@ def critic(
     Raises:
         ValidationError: what stands among the tools is none, `model` is none, or `deadline` no time.
     """
-    require_model(model, where="rlm.critic")
+    require_model(model, where="rlm.checks.critic")
     require_deadline(deadline)
     pipeline = calls or lone_calls()
 
