@@ -180,7 +180,10 @@ async def test_a_deny_before_a_wave_is_a_deny(
 
 
 async def test_a_policy_that_answers_what_is_no_decision_is_told_so() -> None:
-    wiring = rlm.Wiring(model=cast(), policy=cast_as("Any", lambda _request: "deny"))
+    def nonsense(request: rlm.ToolRequest) -> str:
+        return f"deny {request.tool}"
+
+    wiring = rlm.Wiring(model=cast(), policy=cast_as("Any", nonsense))
     found = blocked(await rlm.recurse(COMPLEX, wiring, count=2), "governance-deny")
     assert "it returned str, which is no decision" in str(found.receipts.result["notes"])
 
