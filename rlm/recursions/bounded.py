@@ -15,7 +15,7 @@ from rlm.recursions.forest import Forest
 from rlm.recursions.results import Answered, Blocked, NodeResult, Short, blocker_of, shown
 from rlm.recursions.spec import Spec
 
-__all__ = ["bounded", "tell_assessed"]
+__all__ = ["bounded", "tell_assessed", "tell_ended"]
 
 
 async def bounded(
@@ -38,7 +38,7 @@ async def bounded(
             if error.fault == "yours":
                 raise
             result = _stopped(spec, "failed", error.what)
-        _ended(forest, spec, result)
+        tell_ended(forest, spec, result)
         return result
 
 
@@ -47,7 +47,8 @@ def _stopped(spec: Spec, blocker: Blocker, detail: str) -> Short:
     return Short(best=None, blocked=blocked, missing=(spec.title,))
 
 
-def _ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
+def tell_ended(forest: Forest, spec: Spec, result: NodeResult) -> None:
+    """Tell what a node came to."""
     blocked = result.blocked if isinstance(result, Short) else None
     verdict = result.verdict if isinstance(result, Answered) else None
     forest.tree.update(spec.node, "done" if blocked is None else "incomplete")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from executors.engine.local import Failed, Result, pull
 from executors.errors import Halted
+from planner.complexity import assess
 from planner.families import chunks, partition_widths
+from planner.routes import Route
+from rlm.recursions.bounded import tell_assessed, tell_ended
 from rlm.recursions.fanout import run_slices
 from rlm.recursions.forest import Forest
 from rlm.recursions.reading import room_to_read, slices
@@ -53,8 +56,12 @@ async def _counted(forest: Forest, spec: Spec, parts: tuple[range, ...]) -> Node
     for child in children:
         forest.grow(child, origin="planned")
 
+    complexity = assess(spec.task)
+    route = Route(retrieval="scan", upgraded=False, reason="it judges its part of the corpus")
+
     async def work(child: Spec) -> None:
         with forest.log.node(child.node, child.title):
+            tell_assessed(forest, child, complexity, "Slice", route)
             await scanning.run(child.node, records=parts[child.index], cap=cap)
 
     def settle(result: Result[Spec, None]) -> None:
@@ -68,16 +75,24 @@ async def _counted(forest: Forest, spec: Spec, parts: tuple[range, ...]) -> Node
     result = scanning.tally()
     lacking = [c for c in children if unresolved_in(result, parts[c.index]) or c.index in failed]
     halted = forest.halted
+    for child in children:
+        left = unresolved_in(result, parts[child.index])
+        whole = Answered(value=None, checked=True)
+        tell_ended(forest, child, _lacking(child, left, halted) if child in lacking else whole)
     if not lacking and halted is None:
         return Answered(value=result, checked=True)
     first = lacking[0] if lacking else spec
-    blocked = Blocked(
-        blocker="unresolved-records" if halted is None else blocker_of(halted),
-        detail=f"{result.states['unresolved']:,} record(s) were never judged"
-        if halted is None
-        else halted.what,
-        node=first.node,
-        task=first.task,
-    )
+    blocked = _lacking(first, result.states["unresolved"], halted).blocked
     missing = tuple(child.title for child in lacking) or (spec.title,)
     return Short(best=result, blocked=blocked, missing=missing)
+
+
+def _lacking(spec: Spec, unresolved: int, halted: Halted | None) -> Short:
+    """Return what a part is of which some records were never judged."""
+    blocked = Blocked(
+        blocker="unresolved-records" if halted is None else blocker_of(halted),
+        detail=f"{unresolved:,} record(s) were never judged" if halted is None else halted.what,
+        node=spec.node,
+        task=spec.task,
+    )
+    return Short(best=None, blocked=blocked, missing=(spec.title,))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
+import anyio
+import anyio.to_thread
 import numpy as np
 
 from corpus.agenda import Agenda, Ordinals
 from corpus.codes import UNRESOLVED
 from corpus.criterion import Criterion
 from corpus.events import ScanStarted
+from corpus.filing import Filing
 from corpus.judges.base import Judge
 from corpus.judges.chat import ChatJudge
 from corpus.ledger import Ledger
@@ -25,6 +28,7 @@ from executors.ids import NodeId
 from executors.models.base import Model
 from rlm.recursions.forest import Forest
 from rlm.recursions.options import RecurseOptions
+from rlm.runs.log import ROOT
 
 __all__ = ["Scanning", "cut_of", "tokens_for", "unresolved_in"]
 
@@ -64,6 +68,9 @@ class Scanning:
         self.spool: Spool = forest.spool
         self._todo: Ordinals = distinct(self.spool)
         self._ledger = Ledger(len(self.spool), passes=self._passes)
+        self._filing: Filing | None = None
+        self._restoring = anyio.Lock()
+        self._restored = False
 
     @classmethod
     def by_model(
@@ -71,14 +78,35 @@ class Scanning:
     ) -> Self:
         """Return a scan whose judge is a chat model that is asked the predicate of each record."""
         criterion = Criterion(question=YesNo(text=predicate))
-        return cls(
+
+        def judge(node: NodeId) -> ChatJudge:
+            return ChatJudge(forest.calls, model, criterion, node=node)
+
+        scanning = cls(
             forest,
-            lambda node: ChatJudge(forest.calls, model, criterion, node=node),
+            judge,
             options,
             name=f"chat {model.info.spec}",
             tokens=tokens_for(model),
             server=model.info.server,
         )
+        scanning._filing = Filing(
+            forest.journal,
+            scanning.spool,
+            scanning._ledger,
+            scanning._todo,
+            criterion=criterion.key,
+            judge=judge(ROOT).info.identity,
+        )
+        return scanning
+
+    async def _filed(self) -> Filing | None:
+        """Return what is filed, with all that earlier sessions judged taken over."""
+        async with self._restoring:
+            if self._filing is not None and not self._restored:
+                await anyio.to_thread.run_sync(self._filing.restore)
+                self._restored = True
+        return self._filing
 
     async def run(self, node: NodeId, *, records: range | None = None, cap: int) -> Halted | None:
         """Judge some records, by default all; return what stopped it, if anything did.
@@ -91,6 +119,8 @@ class Scanning:
         forest, todo = self._forest, self._todo
         if records is not None:
             todo = todo[(todo >= records.start) & (todo < records.stop)]
+        filing = await self._filed()
+        before = None if filing is None else filing.done[:, todo].sum(axis=1)
         plan = Scan(
             cut=cut_of(self._window, self._tokens),
             agenda=Agenda.whole(todo, self._passes),
@@ -107,6 +137,8 @@ class Scanning:
                 cap=cap,
                 asks=self._asks,
                 server=self._server,
+                restored=0 if before is None else int(before.sum()),
+                restored_in=() if before is None else tuple(before.tolist()),
             )
         )
         try:
@@ -119,6 +151,7 @@ class Scanning:
                 emit=forest.log.emit,
                 clock=forest.wiring.clock,
                 span=forest.log.node,
+                filing=filing,
                 stop=forest.stop,
             )
         except Halted as halted:

@@ -12,6 +12,7 @@ import pytest
 import rlm
 from corpus.spool import Spool
 from executors.clock import SystemClock
+from executors.errors import RequestRejected
 from executors.ids import ContentKey, NodeId, new_run_id
 from executors.journal.records import NoJournal, ToolDone
 from executors.messages import ModelReply, ModelRequest
@@ -191,3 +192,32 @@ async def test_a_remembered_verdict_is_the_one_that_was_given() -> None:
     said = memory.recall("a text", 0)
     assert isinstance(said, rlm.NeedsRevision)
     assert said.critique == "no"
+
+
+async def test_a_partition_that_is_gone_on_with_counts_what_it_read_once(tmp_path: Path) -> None:
+    records = [(f"r{n}", f"report {n}: {'a fire' if n % 2 else 'calm'}") for n in range(40)]
+    down = cast(judge=_down_at("report 12:"))
+    for model, blocker in ((down, "unresolved-records"), (cast(), None), (cast(), None)):
+        outcome = await rlm.recurse(
+            "Is there a fire?",
+            model,
+            corpus=records,
+            mode="partition",
+            worker_budget=10,
+            run=tmp_path / "run",
+        )
+        assert getattr(outcome, "blocker", None) == blocker
+        nodes = {node.id: node for node in outcome.receipts.nodes}
+        assert sum(node.items for node in nodes.values()) == 2 * 40
+        states = [nodes[f"root.{n}"].task for n in range(4)]
+        assert [task and task.blocker for task in states] == [None, blocker, None, None]
+    assert model.calls == 0
+
+
+def _down_at(text: str) -> Callable[[str], bool]:
+    def decide(shown: str) -> bool:
+        if text in shown:
+            raise RequestRejected("not this one")
+        return "fire" in shown
+
+    return decide
