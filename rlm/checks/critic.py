@@ -47,7 +47,7 @@ def critic(
     Raises:
         ValidationError: what stands among the tools is none, `model` is none, or `deadline` no time.
     """
-    require_model(model, where="rlm.checks.critic")
+    require_model(model, where="rlm.critic")
     require_deadline(deadline)
     pipeline = calls or lone_calls()
 
