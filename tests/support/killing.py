@@ -15,7 +15,16 @@ from threading import Lock
 
 from rlm.testing import Act, Completion, Received, judge_server
 
-__all__ = ["Asked", "counting", "fire", "kill_group", "resuming", "wait_for", "write_corpus"]
+__all__ = [
+    "Asked",
+    "counting",
+    "fire",
+    "kill_group",
+    "resuming",
+    "settled",
+    "wait_for",
+    "write_corpus",
+]
 
 
 def fire(text: str) -> bool:
@@ -85,3 +94,13 @@ def wait_for(reached: Callable[[], bool], process: subprocess.Popen[bytes]) -> N
     end = time.monotonic() + 60
     while not reached() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.001)
+
+
+def settled(count: Callable[[], int]) -> int:
+    """Return a count once it stands still: what a killed process has sent is still on its way."""
+    before, since = count(), time.monotonic()
+    while time.monotonic() - since < 0.2:
+        time.sleep(0.01)
+        if (now := count()) != before:
+            before, since = now, time.monotonic()
+    return before
