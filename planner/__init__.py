@@ -12,7 +12,7 @@ Layout:
 - `rules`: plans without a model, by the parts that a task is written in
 - `steps` `prompts` `plan_text` `plan_cache`: plans by a model, checked in code
 - `running` `results`: carrying out a plan, and what came of its steps
-- `tree` `tree_dot`: what became of a task, node by node
+- `tree`: what became of a task, node by node
 
 Internal: the documented import is `rlm`.
 """

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, Self, get_args
 
 from executors.errors import InternalError, ValidationError
 from executors.ids import NodeId, child_of
-from planner.tree_dot import dot_of
 
 __all__ = ["ROOT", "EdgeKind", "NodeState", "Origin", "TaskNode", "TaskTree", "TreeFull"]
 
@@ -277,12 +276,6 @@ class TaskTree:
         copy.add_nodes_from((node.id, asdict(node)) for node in self)
         copy.add_edges_from(self._graph.edges(data=True))
         return copy
-
-    def to_dot(self) -> str:
-        """Return the tree in the language of Graphviz; tasks are shown, never believed."""
-        nodes: dict[str, str] = {node.id: f"{node.id} ({node.state})\n{node.task}" for node in self}
-        edges = [(source, target, kind == "depends") for source, target, kind in self._edges()]
-        return dot_of(nodes, edges)
 
     def to_json(self) -> str:
         """Return the tree as JSON in networkx's node-link form, which `from_json` reads."""

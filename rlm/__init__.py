@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from corpus.questions import OneOf, YesNo
     from corpus.records import Record, RecordState
     from corpus.results import Ranked, Ranking, Row, Tally
+    from corpus.stores import RecallSearch, StoreSource
     from corpus.verdicts import Quote
     from executors.endpoint.buckets import Limits
     from executors.engine.stop import Stop
@@ -204,6 +205,7 @@ __all__ = [
     "Ranked",
     "Ranking",
     "RateLimited",
+    "RecallSearch",
     "Receipts",
     "Record",
     "RecordState",
@@ -227,6 +229,7 @@ __all__ = [
     "StepRetry",
     "StepSkipped",
     "Stop",
+    "StoreSource",
     "SynthesisInput",
     "Tally",
     "TaskReceipt",
@@ -353,6 +356,7 @@ _HOMES = {
     "Ranked": "corpus.results",
     "Ranking": "corpus.results",
     "RateLimited": "executors.errors",
+    "RecallSearch": "corpus.stores",
     "Receipts": "rlm.receipts.receipts",
     "Record": "corpus.records",
     "RecordState": "corpus.records",
@@ -376,6 +380,7 @@ _HOMES = {
     "StepRetry": "planner.results",
     "StepSkipped": "planner.results",
     "Stop": "executors.engine.stop",
+    "StoreSource": "corpus.stores",
     "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",
     "TaskReceipt": "rlm.receipts.nodes",

@@ -13,6 +13,10 @@ from rlm.cli.options import (
     Engine,
     Json,
     KeyEnv,
+    MaxCalls,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
     ModelSpec,
     PriceText,
     Rpm,
@@ -164,28 +168,10 @@ def count(
     ] = None,
     engine: Engine = None,
     # bounds
-    max_calls: Annotated[
-        int | None,
-        typer.Option(
-            "--max-calls", metavar="N", help="Bound of the run: calls.  [default: 100000]"
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens", metavar="N", help="Bound of the run: tokens.  [default: 200000000]"
-        ),
-    ] = None,
-    max_usd: Annotated[
-        float | None,
-        typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.  [default: 10]"),
-    ] = None,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--max-seconds", metavar="S", help="Bound of the run: seconds.  [default: 86400]"
-        ),
-    ] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     # output
     run: Annotated[
         str | None,

@@ -21,6 +21,10 @@ __all__ = [
     "Engine",
     "Json",
     "KeyEnv",
+    "MaxCalls",
+    "MaxSeconds",
+    "MaxTokens",
+    "MaxUsd",
     "ModelSpec",
     "OutFile",
     "PriceText",
@@ -90,6 +94,24 @@ Tpm = Annotated[
         metavar="N",
         help="Tokens a minute that the server allows; else its refusals tell.",
     ),
+]
+MaxCalls = Annotated[
+    int | None,
+    typer.Option("--max-calls", metavar="N", help="Bound of the run: calls.  [default: 100000]"),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens", metavar="N", help="Bound of the run: tokens.  [default: 200000000]"
+    ),
+]
+MaxUsd = Annotated[
+    float | None,
+    typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.  [default: 10]"),
+]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option("--max-seconds", metavar="S", help="Bound of the run: seconds.  [default: 86400]"),
 ]
 
 # What a template leaves behind when a value of it was not given.

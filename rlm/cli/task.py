@@ -15,7 +15,20 @@ from typing import TYPE_CHECKING, Annotated, Final, ParamSpec, cast
 import typer
 
 from executors.errors import ValidationError
-from rlm.cli.options import Json, KeyEnv, PriceText, Rpm, Tpm, choose, limits_of, price_of
+from rlm.cli.options import (
+    Json,
+    KeyEnv,
+    MaxCalls,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    PriceText,
+    Rpm,
+    Tpm,
+    choose,
+    limits_of,
+    price_of,
+)
 from rlm.cli.options import require_given as require
 
 if TYPE_CHECKING:
@@ -193,28 +206,10 @@ def asked(
         typer.Option("--concurrency", metavar="N", help="Nodes and calls at once.  [default: 16]"),
     ] = None,
     # bounds
-    max_calls: Annotated[
-        int | None,
-        typer.Option(
-            "--max-calls", metavar="N", help="Bound of the run: calls.  [default: 100000]"
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens", metavar="N", help="Bound of the run: tokens.  [default: 200000000]"
-        ),
-    ] = None,
-    max_usd: Annotated[
-        float | None,
-        typer.Option("--max-usd", metavar="USD", help="Bound of the run: USD.  [default: 10]"),
-    ] = None,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--max-seconds", metavar="S", help="Bound of the run: seconds.  [default: 86400]"
-        ),
-    ] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     # output
     run: Annotated[
         str | None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import anyio
 import anyio.to_thread
 
 from corpus.search import Searcher, open_search
+from corpus.shelf import Once
 from corpus.spool import Spool
 from executors.errors import MissingExtra
 
@@ -32,20 +32,16 @@ class Searching:
         self._spool = spool
         self._directory = directory
         self._fresh = fresh
-        self._opening = anyio.Lock()
-        self._searcher: Searcher | None = None
         self._encoder: CachedEncoder | None = None
+        self.open: Once[Searcher] = Once(self._opened)
+        """Returns what searches."""
 
-    async def open(self) -> Searcher:
-        """Return what searches."""
-        async with self._opening:
-            if self._searcher is None:
-                if len(self._spool) <= _ENCODED:
-                    self._encoder = await anyio.to_thread.run_sync(_encoder)
-                self._searcher = await open_search(
-                    self._spool, self._directory, encoder=self._encoder, fresh=self._fresh
-                )
-            return self._searcher
+    async def _opened(self) -> Searcher:
+        if len(self._spool) <= _ENCODED:
+            self._encoder = await anyio.to_thread.run_sync(_encoder)
+        return await open_search(
+            self._spool, self._directory, encoder=self._encoder, fresh=self._fresh
+        )
 
     async def aclose(self) -> None:
         """Let go of the encoder."""

@@ -90,11 +90,6 @@ class TreeState:
         """The node at the top."""
         return self.of(ROOT)
 
-    @property
-    def at_work(self) -> int:
-        """Nodes that have not ended."""
-        return len(self.branches) - self.ended
-
     def of(self, id_: str) -> Branch:
         """Return the branch of a node; made, with those above it, where it is not there."""
         found = self.branches.get(id_)

@@ -30,7 +30,7 @@ PURE = {
                 "results",
                 "routes",
             ),
-            *("rules", "shapes", "tree", "tree_dot", "vocabulary"),
+            *("rules", "shapes", "tree", "vocabulary"),
         )
     ),
     *(f"rlm.{name}" for name in ("outcome", "verification")),

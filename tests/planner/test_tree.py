@@ -10,7 +10,6 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inline_snapshot import snapshot
 
 from executors.errors import InternalError, ValidationError
 from executors.ids import NodeId
@@ -168,24 +167,6 @@ def test_the_graph_is_a_copy_with_fields_and_kinds() -> None:
 def test_json_is_read_by_networkx_too() -> None:
     data: dict[str, Any] = json.loads(grown("root").to_json())
     assert set(nx.node_link_graph(data, edges="edges")) == {"root", "root.0"}
-
-
-def test_the_language_of_graphviz_shows_a_task_and_obeys_nothing_in_it() -> None:
-    tree = TaskTree('say "hi" \\N')
-    tree.add(ROOT, "x" * 500 + "\x1b[2J", origin="spawned")
-    tree.add(ROOT, 'a\n"]; evil [label="', origin="planned")
-    tree.depend(NodeId("root.1"), CHILD)
-    assert tree.to_dot() == snapshot("""\
-digraph {
-  node [shape=box];
-  "root" [label="root (pending)\\nsay \\"hi\\" \\\\N"];
-  "root.0" [label="root.0 (pending)\\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"];
-  "root.1" [label="root.1 (pending)\\na\\n\\"]; evil [label=\\""];
-  "root" -> "root.0";
-  "root" -> "root.1";
-  "root.0" -> "root.1" [style=dashed];
-}
-""")
 
 
 STATES = get_args(NodeState)

@@ -129,3 +129,29 @@ def test_a_tool_that_could_not_count_is_refused_where_it_is_made(
         rlm.build_scan_tool(TICKETS, **(given | options))
     with pytest.raises(rlm.ValidationError, match="limit=0"):
         rlm.build_search_tool(TICKETS, limit=0)
+
+
+class Memories:
+    """A store of thirty memories, every second of which tells of a fire."""
+
+    def enumerate(self, *, kind: str, offset: int, limit: int) -> list[dict[str, str]]:
+        known = [
+            {"path": f"{kind}/{n}", "body": f"memory {n}: {'a fire' if n % 2 else 'calm'}"}
+            for n in range(30)
+        ]
+        return known[offset : offset + limit]
+
+
+@pytest.mark.case("R-104")
+async def test_a_store_of_memories_is_partitioned_like_any_corpus() -> None:
+    outcome = await rlm.recurse(
+        "Is there a fire?",
+        cast(),
+        corpus=rlm.StoreSource(Memories()),
+        mode="partition",
+        worker_budget=10,
+    )
+    assert isinstance(outcome, rlm.Completed)
+    assert isinstance(outcome.result, rlm.Tally)
+    assert (outcome.result.records, outcome.result.count) == (30, 15)
+    assert len([node for node in outcome.receipts.nodes if node.parent == "root"]) == 3
