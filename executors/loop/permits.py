@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from executors.gate.decisions import Allow, Ask, Deny, Halt
+from executors.gate.decisions import Allow, Ask, Deny, Halt, Settled
 from executors.loop.boundary import Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import AskPerson, Policy, Question, ToolRequest
 
-__all__ = ["Settled", "Warn", "decide"]
+__all__ = ["Warn", "decide"]
 
-Settled = Allow | Deny | Halt
-"""A decision that leaves nothing open."""
 Warn = Callable[[str, str], None]
 
 _YES: Final = frozenset({"yes", "y", "approve", "approved"})

@@ -1,0 +1,1 @@
+"""How a gate is configured: one section a file, put together in `config`."""
