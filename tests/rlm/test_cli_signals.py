@@ -1,6 +1,7 @@
 """Ctrl-C and its like, sent to real processes at every stage of a count."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -165,7 +166,7 @@ def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
         "from rlm.__main__ import main\n"
         "sys.exit(main())\n"
     )
-    for module in ("rlm._siblings", "rlm._version", "rlm.cli", "rlm.cli.app"):
+    for module in ("rlm._siblings", "rlm._version", "rlm.__main__", "rlm.cli", "rlm.cli.app"):
         done = subprocess.run(
             [sys.executable, "-c", code, module],
             capture_output=True,
@@ -174,6 +175,34 @@ def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
             timeout=60,
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), module
+
+
+def test_ctrl_c_between_the_package_and_its_program_is_no_traceback(tmp_path: Path) -> None:
+    # `signal` is the first that the program's own module loads: there a signal comes by itself.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "del sys.modules['signal']\n"
+        "class Stops:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'signal' and sys._getframe(1).f_back: self.look(sys._getframe())\n"
+        "    def look(self, frame):\n"
+        "        while frame is not None:\n"
+        "            if frame.f_code.co_filename.endswith('rlm/__main__.py'):\n"
+        "                os.kill(os.getpid(), 2)\n"
+        "            frame = frame.f_back\n"
+        "sys.meta_path.insert(0, Stops())\n",
+        encoding="utf-8",
+    )
+    path = os.pathsep.join((str(tmp_path), str(Path(rlm.__file__).parents[1])))
+    done = subprocess.run(
+        [sys.executable, "-m", "rlm", "--help"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_library_that_loads_leaves_ctrl_c_to_its_program() -> None:
