@@ -8,6 +8,7 @@ Layout:
 - `order`: what can be done when, of things that wait for each other
 - `private`: files that their owner alone may read
 - `threads`: work in a thread that nobody walks away from
+- `boundary`: where what a caller's function raised becomes a value
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
 - `tools`: what a tool is, what it may be given, and what is shown of what it gave

@@ -11,7 +11,6 @@ running     one call, from the journal's word on it to its result; `telling` is 
 permits     the policy's word, and a person's
 grouping    which calls of a round may run side by side
 streaks     denials, errors and repeats in a row
-boundary    where what a caller's function raised becomes a value
 """
 
 from executors.loop.loop import work

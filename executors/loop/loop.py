@@ -7,11 +7,11 @@ from typing import Final
 
 import anyio.lowlevel
 
+from executors.boundary import Raised, attempt_now, described
 from executors.calls.log import Answer
 from executors.characters import sound
 from executors.errors import ContextExceeded, Halted, ModelError, ToolBroken, ValidationError
 from executors.events import Warned
-from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.calling import Calling
 from executors.loop.streaks import Streak, Streaks
 from executors.loop.tally import Tally

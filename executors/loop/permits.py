@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from executors.boundary import Overdue, Raised, Returned, attempt, described
 from executors.gate.decisions import Allow, Ask, Deny, Halt, Settled
-from executors.loop.boundary import Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import AskPerson, Policy, Question, ToolRequest
 
 __all__ = ["Warn", "decide"]

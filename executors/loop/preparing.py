@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
 
+from executors.boundary import Raised, attempt_now, described
 from executors.coroutines import is_async
-from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.running import Running
 from executors.loop.toolbox import Toolbox
 from executors.loop.worker import Worker

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from executors.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.errors import ToolBroken
 from executors.events import ToolEnd, Warned
 from executors.ids import content_key
 from executors.journal.records import ToolBegun, ToolDone
-from executors.loop.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.loop.worker import Worker
 from executors.messages import ToolCall
 from executors.tools.base import Arguments, Tool, ToolContext

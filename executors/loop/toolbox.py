@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from executors.boundary import Raised, attempt_now, described
 from executors.errors import UsageError
-from executors.loop.boundary import Raised, attempt_now, described
 from executors.loop.worker import Tools, check_tools
 from executors.messages import ToolSpec
 from executors.tools.arguments import check_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from executors.loop.boundary import Raised, attempt_now, described
+from executors.boundary import Raised, attempt_now, described
 from executors.loop.worker import Tools, check_tools
 from executors.tools.base import Tool
 

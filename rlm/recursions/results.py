@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from corpus.results import Tally
+from executors.boundary import Returned, attempt_now
 from executors.errors import (
     DiskFault,
     Halted,
@@ -14,7 +15,6 @@ from executors.errors import (
     OutOfQuota,
 )
 from executors.ids import NodeId
-from executors.loop.boundary import Returned, attempt_now
 from rlm.checks.verdict import Verdict
 from rlm.outcome import Blocker
 

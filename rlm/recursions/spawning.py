@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from executors.boundary import Raised, Returned, attempt, described
 from executors.characters import sound
-from executors.loop.boundary import Raised, Returned, attempt, described
 from executors.loop.worker import Guards
 from executors.tools.base import Arguments, Tool, ToolContext
 from rlm.checks.verdict import Failed, NeedsRevision, status_of

@@ -7,8 +7,8 @@ from contextvars import ContextVar
 import anyio
 import pytest
 
+from executors.boundary import Overdue, Raised, Returned, attempt, attempt_now, described
 from executors.errors import ConfigError, Halted
-from executors.loop.boundary import Overdue, Raised, Returned, attempt, attempt_now, described
 from executors.secrets import Secret
 from executors.threads import LeftBehind, bounded
 

@@ -26,7 +26,7 @@ LISTED, FAILS = 400, 600  # lines a file
 BROAD_EXCEPTS = {
     "corpus.judges.rule": 1,  # the caller's predicate, on one record
     "executors.engine.local": 1,
-    "executors.loop.boundary": 2,  # a tool, a policy, a person: asked in the loop, and by it
+    "executors.boundary": 2,  # a tool, a policy, a person: what a caller's code raised is a value
     "executors.threads": 1,  # raised again in the task that waits for the thread
     "rlm.checks.arbiters": 2,  # the caller's sensor or verifier, and its thread: a fault of its own label
     "rlm.checks.sensors.child": 1,  # code on trial, in a process of its own: what it raises is reported
