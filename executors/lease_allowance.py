@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from executors.clock import Clock
 from executors.errors import Halted
-from executors.gate.allowance import Caps, CapsAllowance, Drawn, Estimate, Full, Reservation
+from executors.gate.allowance import Caps, CapsAllowance, Drawn, Estimate, Full, Reservation, Tag
 from executors.leases import Lease
 
 __all__ = ["LeaseAllowance"]
@@ -55,17 +55,22 @@ class LeaseAllowance:
         """Let no further call go: the book said so."""
         self._halted = halted
 
-    def reserve(self, estimate: Estimate) -> Reservation | Full:
+    def reserve(self, estimate: Estimate, *, tag: Tag | None = None) -> Reservation | Full:
         if self._halted is not None:
             return Full(halted=self._halted, final=True)
         if self.seconds_left() <= 0:
             return Full(halted=self.out_of_time(), final=True)
-        got = self._inner.reserve(estimate)
+        got = self._inner.reserve(estimate, tag=tag)
         if isinstance(got, Reservation):
             return got
         if self._on_short is not None:
             self._on_short(estimate)
         return Full(halted=got.halted, final=False)
+
+    async def appeal(self, halted: Halted, estimate: Estimate) -> bool:
+        """Return False: who could be asked for more was asked where the book is kept."""
+        del halted, estimate
+        return False
 
     def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
         return self._inner.settle(reservation, tokens=tokens, usd=usd)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from executors.clock import Clock
 from executors.endpoint.buckets import Limits
 from executors.errors import ValidationError
-from executors.gate.allowance import CapsAllowance, Drawn, Estimate, Full, Reservation
+from executors.gate.allowance import Drawn, Estimate, Full, Growing, Reservation
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -95,7 +95,7 @@ class LeaseBook:
         self,
         *,
         slots: int,
-        allowance: CapsAllowance,
+        allowance: Growing,
         clock: Clock,
         limits: Limits | None = None,
         block: Estimate | None = None,

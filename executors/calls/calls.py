@@ -24,6 +24,7 @@ from executors.endpoint.endpoint import Endpoint, RetryPolicy
 from executors.errors import Halted, ModelError
 from executors.events import Emit, Warned
 from executors.gate.allowance import Allowance
+from executors.gate.governor import Outlet
 from executors.ids import ContentKey, NodeId
 from executors.journal.records import Filed, Journal, NoJournal
 from executors.makers import maker
@@ -63,6 +64,7 @@ class Calls:
         emit: where events go; called on the loop's thread and must not block.
         concurrency: calls in flight at one endpoint; a model may allow fewer.
         limits: what the server allows a minute, where that is known; it is found out otherwise.
+        outlet: decides which models texts may go to; None lets them go to each.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Calls:
         concurrency: int = 16,
         limits: Limits | None = None,
         count_tokens: TokenCounter = estimate,
+        outlet: Outlet | None = None,
     ) -> None:
         self._allowance = allowance
+        self._outlet = outlet
         self._room = Room(allowance)
         self.emit = emit
         self.clock = clock or SystemClock()
@@ -110,7 +114,8 @@ class Calls:
 
         Raises:
             ModelError: the request failed for good; RetriesExhausted names the attempts.
-            Halted: a bound left no room, or the deadline came between two tries.
+            Halted: a bound left no room, the deadline came between two tries, or no text may go to
+                this model.
             ValidationError: its tools or its choice of one cannot be sent.
         """
         shown = None if on_text is None else Shown(on_text)
@@ -156,9 +161,9 @@ class Calls:
         tariff = line.tariff
         worst = tariff.worst(prompt, request.max_tokens)
         payment = Payment(
-            self._room, worst, log, _sending(line.model, request, shown), journal=self.journal
+            self._room, worst, log, _sending(line.sends_to, request, shown), journal=self.journal
         )
-        reservation = await self._room.reserve(worst)
+        reservation = await self._room.reserve(worst, log)
         started = self.clock.monotonic()
         try:
             payment.begin(reservation)
@@ -232,6 +237,7 @@ class Calls:
             info = model.info
             found = self._lines[id(model)] = _Line(
                 model=model,
+                sends_to=model if self._outlet is None else self._outlet.model(model),
                 spec=info.spec,
                 endpoint=self.endpoint(model),
                 tariff=Tariff(self._prices, info),
@@ -267,6 +273,8 @@ class _Line:
     """What is found out once for a model object, and needed by each of its calls."""
 
     model: Model
+    """It stays alive with the line, which is found by its identity."""
+    sends_to: Model
     spec: str
     endpoint: Endpoint
     tariff: Tariff

@@ -35,9 +35,9 @@ _call_finished = maker(CallFinished)
 
 
 class CallLog:
-    """Emits what happens to one call."""
+    """Emits what happens to one call; the tag of its reservations as well."""
 
-    __slots__ = ("_clock", "_emit", "_model", "_node", "_role", "key")
+    __slots__ = ("_clock", "_emit", "key", "model", "node", "role")
 
     def __init__(
         self, emit: Emit, clock: Clock, *, key: ContentKey, model: str, role: CallRole, node: NodeId
@@ -45,19 +45,19 @@ class CallLog:
         self._emit = emit
         self._clock = clock
         self.key = key
-        self._model = model
-        self._role: CallRole = role
-        self._node = node
+        self.model = model
+        self.role: CallRole = role
+        self.node = node
 
     def started(self) -> None:
         """The call got its reservation and leaves."""
         self._emit(
             _call_started(
-                node=self._node,
+                node=self.node,
                 at=self._clock.now(),
                 key=self.key,
-                role=self._role,
-                model=self._model,
+                role=self.role,
+                model=self.model,
             )
         )
 
@@ -69,7 +69,7 @@ class CallLog:
         """
         self._emit(
             Retried(
-                node=self._node,
+                node=self.node,
                 at=self._clock.now(),
                 key=self.key,
                 attempt=attempt,
@@ -85,11 +85,11 @@ class CallLog:
         """The call was answered and settled."""
         self._emit(
             _call_finished(
-                node=self._node,
+                node=self.node,
                 at=self._clock.now(),
                 key=self.key,
-                role=self._role,
-                model=self._model,
+                role=self.role,
+                model=self.model,
                 stop=answer.reply.stop,
                 usage=answer.reply.usage,
                 cost=answer.cost,
@@ -112,11 +112,11 @@ class CallLog:
         code, message = _named(error)
         self._emit(
             CallFailed(
-                node=self._node,
+                node=self.node,
                 at=self._clock.now(),
                 key=self.key,
-                role=self._role,
-                model=self._model,
+                role=self.role,
+                model=self.model,
                 error=code,
                 message=scrub(message),
                 attempts=attempts,
@@ -136,7 +136,7 @@ class CallLog:
         """The call used more than was reserved for it."""
         self._emit(
             Warned(
-                node=self._node,
+                node=self.node,
                 at=self._clock.now(),
                 code="overrun",
                 message="a call used more than the worst case that was reserved for it",

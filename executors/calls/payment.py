@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
+from typing import Final
 
 import anyio
 
 from executors.calls.log import CallLog
 from executors.errors import DiskFault, Halted, ModelError
-from executors.gate.allowance import Allowance, Estimate, Reservation
+from executors.gate.allowance import Allowance, Estimate, Reservation, Tag
 from executors.journal.records import Journal, Paid
 from executors.makers import maker
 from executors.messages import ModelReply
@@ -19,6 +20,8 @@ from executors.usage import Usage
 __all__ = ["Payment", "Room"]
 
 _made_paid = maker(Paid)
+# How often one call may be given more than there was and find no room all the same.
+_APPEALS: Final = 5
 
 
 class Room:
@@ -27,6 +30,7 @@ class Room:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._freed: anyio.Event | None = None
+        self._appealing: anyio.Event | None = None
         self._closed: Halted | None = None
         self.sent = 0
         """Requests that left."""
@@ -46,23 +50,45 @@ class Room:
             raise self._closed
         self.sent += 1
 
-    async def reserve(self, estimate: Estimate) -> Reservation:
+    async def reserve(self, estimate: Estimate, tag: Tag) -> Reservation:
         """Return a reservation.
 
         Raises:
-            Halted: there is no room, and nothing in flight could make any.
+            Halted: there is no room, nothing in flight could make any, and nobody gave more.
         """
+        appeals = 0
         while True:
             if self._closed is not None:
                 raise self._closed
-            got = self._allowance.reserve(estimate)
+            got = self._allowance.reserve(estimate, tag=tag)
             if isinstance(got, Reservation):
                 return got
-            if got.final:
+            if not got.final:
+                await self._some()
+            elif self._appealing is not None:  # what somebody else is given may do for all
+                await self._appealing.wait()
+            elif appeals == _APPEALS or not await self._appealed(got.halted, estimate):
                 raise got.halted
-            if self._freed is None:
-                self._freed = anyio.Event()
-            await self._freed.wait()
+            else:
+                appeals += 1
+
+    async def _some(self) -> None:
+        """Wait until somebody gives something back."""
+        if self._freed is None:
+            self._freed = anyio.Event()
+        await self._freed.wait()
+
+    async def _appealed(self, halted: Halted, estimate: Estimate) -> bool:
+        """Ask for more; nobody else does meanwhile."""
+        asked = self._appealing = anyio.Event()
+        try:
+            given = await self._allowance.appeal(halted, estimate)
+        finally:
+            self._appealing = None
+            asked.set()
+        if given:
+            self.tell()
+        return given
 
     def settle(self, reservation: Reservation, tokens: int | None, usd: Decimal | None) -> bool:
         """Charge what was used, or all of it where that is unknown; True for an overrun."""
@@ -146,7 +172,7 @@ class Payment:
         self._log.retried(attempt, error, wait, self._worst if error.maybe_paid else None)
         if error.maybe_paid:
             self._close(charge=True)
-            self._reservation = await self._room.reserve(replace(self._worst, calls=0))
+            self._reservation = await self._room.reserve(replace(self._worst, calls=0), self._log)
 
     def settle(
         self,

@@ -19,8 +19,20 @@ from typing import Protocol
 
 from executors.clock import Clock
 from executors.errors import Halted, ValidationError
+from executors.ids import NodeId
+from executors.messages import CallRole
 
-__all__ = ["Allowance", "Caps", "CapsAllowance", "Drawn", "Estimate", "Full", "Reservation"]
+__all__ = [
+    "Allowance",
+    "Caps",
+    "CapsAllowance",
+    "Drawn",
+    "Estimate",
+    "Full",
+    "Growing",
+    "Reservation",
+    "Tag",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +64,33 @@ class Estimate:
     """0 for a further try of a call that was counted before."""
 
 
+class Tag(Protocol):
+    """Whose call it is. The pipeline passes what it has of each call anyway, so it costs nothing."""
+
+    @property
+    def role(self) -> CallRole:
+        """What the call is for."""
+        ...
+
+    @property
+    def node(self) -> NodeId:
+        """Where in the tree it is made."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The spec of the model that is asked."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Reservation:
     """A worst case set aside; settled or released exactly once."""
 
     estimate: Estimate
     open: bool = True
+    tag: Tag | None = None
+    """Whose it is; None where it stands for many calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +123,20 @@ class Full:
 class Allowance(Protocol):
     """A budget that is never passed, whatever the interleaving."""
 
-    def reserve(self, estimate: Estimate) -> Reservation | Full:
-        """Set the worst case aside in one atomic step, or say why not."""
+    def reserve(self, estimate: Estimate, *, tag: Tag | None = None) -> Reservation | Full:
+        """Set the worst case aside in one atomic step, or say why not.
+
+        Args:
+            tag: whose call it is, for whoever keeps books.
+        """
+        ...
+
+    async def appeal(self, halted: Halted, estimate: Estimate) -> bool:
+        """Ask whoever may give more than there is; True where it is worth trying again.
+
+        Args:
+            halted: what a reservation of the estimate came to, for good.
+        """
         ...
 
     def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
@@ -112,6 +157,28 @@ class Allowance(Protocol):
 
     def out_of_time(self) -> Halted:
         """Return what is raised where the deadline ends a wait."""
+        ...
+
+
+class Growing(Allowance, Protocol):
+    """An allowance of which others hold parts: a part is one reservation, for many calls."""
+
+    @property
+    def caps(self) -> Caps:
+        """The bounds that hold now."""
+        ...
+
+    @property
+    def drawn(self) -> Drawn:
+        """What was used until now, without what is set aside."""
+        ...
+
+    def grow(self, reservation: Reservation, more: Estimate) -> Full | None:
+        """Set more aside under a reservation that stands for many calls, or say why not."""
+        ...
+
+    def draw(self, reservation: Reservation, drawn: Drawn) -> bool:
+        """Charge what was used of such a reservation; the rest stays set aside. True for an overrun."""
         ...
 
 
@@ -143,17 +210,21 @@ class CapsAllowance:
         self._held_usd = Decimal(0)
         self._overrun: Halted | None = None
 
-    def reserve(self, estimate: Estimate) -> Reservation | Full:
+    def reserve(self, estimate: Estimate, *, tag: Tag | None = None) -> Reservation | Full:
         _check(estimate.tokens, estimate.usd)
         with self._lock:
             full = self._obstacle(estimate)
             if full is not None:
                 return full
             self._hold(estimate)
-            return Reservation(estimate=estimate)
+            return Reservation(estimate=estimate, tag=tag)
+
+    async def appeal(self, halted: Halted, estimate: Estimate) -> bool:
+        """Return False: nobody is here who could give more."""
+        del halted, estimate
+        return False
 
     def grow(self, reservation: Reservation, more: Estimate) -> Full | None:
-        """Set more aside under a reservation that stands for many calls, or say why not."""
         _check(more.tokens, more.usd)
         with self._lock:
             full = self._obstacle(more)
@@ -168,7 +239,6 @@ class CapsAllowance:
             return full
 
     def draw(self, reservation: Reservation, drawn: Drawn) -> bool:
-        """Charge what was used of such a reservation; the rest stays set aside. True for an overrun."""
         held = reservation.estimate
         left = Estimate(
             calls=max(0, held.calls - drawn.calls),
@@ -216,7 +286,6 @@ class CapsAllowance:
 
     @property
     def drawn(self) -> Drawn:
-        """What was used until now, without what is set aside."""
         with self._lock:
             return Drawn(calls=self._calls, tokens=self._tokens, usd=self._usd)
 

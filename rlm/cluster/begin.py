@@ -13,7 +13,7 @@ from executors.engine.dask_cluster import require_dask
 from executors.engine.stop import Stop
 from executors.engine.units import UnitExecutor
 from executors.errors import ValidationError
-from executors.gate.allowance import CapsAllowance
+from executors.gate.allowance import Growing
 from executors.journal.journal import RunJournal
 from executors.leases import LeaseBook
 from executors.models.prices import price_list
@@ -84,7 +84,7 @@ async def judge_on_cluster(
     session: Session,
     log: RunLog,
     journal: RunJournal,
-    allowance: CapsAllowance,
+    allowance: Growing,
 ) -> None:
     """Judge on a cluster what is left of a count; see `corpus.scan.scan` for what that does.
 

@@ -24,7 +24,7 @@ from corpus.scan import Scan, distinct, scan
 from corpus.spool import Spool
 from corpus.windows import Cut
 from executors.errors import Halted, ReplayMiss
-from executors.gate.allowance import CapsAllowance
+from executors.gate.allowance import Growing
 from executors.ids import NodeId
 from executors.journal.records import Journal
 from executors.models.prices import price_list
@@ -63,7 +63,7 @@ class Stage:
     spool: Spool
     taught: Taught
     journal: Journal
-    allowance: CapsAllowance | None
+    allowance: Growing | None
     node: NodeId
     notes: tuple[str, ...]
     begun: Callable[[], object]

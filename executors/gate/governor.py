@@ -1,0 +1,80 @@
+"""What those see of a gate who call tools and ask models: Protocols of plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from executors.gate.decisions import Settled
+from executors.ids import NodeId
+from executors.models.base import Model
+from executors.replies import JsonValue
+
+__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet"]
+
+DeedKind = Literal["bash", "read", "write", "edit", "fetch", "spawn", "defer", "tool"]
+"""What a tool does, for rules that are about that; "tool": nobody knows, and its name decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Something that is about to be done."""
+
+    tool: str
+    """The tool, or the checkpoint, by name."""
+    kind: DeedKind = "tool"
+    arguments: Mapping[str, JsonValue]
+    context: Mapping[str, JsonValue]
+    """The caller's own."""
+    node: NodeId
+    depth: int
+    """Levels below the root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of it."""
+
+    text: str
+    """As a model reads it."""
+    failed: bool = False
+
+
+class Outlet(Protocol):
+    """Decides which models texts may go to, and in which form."""
+
+    def model(self, model: Model) -> Model:
+        """Return the model to send to: this one, or one that hides in what it sends.
+
+        Raises:
+            Halted: no text may go where it is.
+        """
+        ...
+
+
+class Governor(Protocol):
+    """Decides about deeds, and keeps books of them. Nothing that is asked of it raises but `Halted`."""
+
+    def offers(self, tool: str) -> bool:
+        """Return whether a model is told of a tool at all: by its name alone, and at no cost."""
+        ...
+
+    async def check(self, deed: Deed) -> Settled:
+        """Decide about a deed; what is admitted is counted at once."""
+        ...
+
+    async def record(self, deed: Deed, done: Done, *, aid: str) -> None:
+        """Hear what came of a deed.
+
+        Args:
+            aid: of the Allow.
+
+        Raises:
+            Halted: the books cannot be kept, or what it drew was too much.
+        """
+        ...
+
+    def drop(self, aid: str) -> None:
+        """Hear that a deed did not happen after all."""
+        ...
