@@ -7,7 +7,7 @@ formats     which format a file has
 columns     which columns are the id and the text
 intake      from a row to a record
 rows        sources made of rows
-origin      bytes of files and standard input, unpacked
+origin      bytes of files and standard input, unpacked by `packed`
 piped       pipes and descriptors, read but once
 lines       physical lines, split at line feeds alone, decoded strictly first
 folder      files below a folder, or of a pattern

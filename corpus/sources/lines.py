@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from corpus.sources.base import SourceWarnings
-from corpus.sources.origin import Origin, copied, unpacking
+from corpus.sources.origin import Origin
+from corpus.sources.packed import copied, unpacking
 from executors.errors import SourceError, ValidationError
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from corpus.sources.columns import Columns
 from corpus.sources.html_text import text_of_html
 from corpus.sources.lines import Decoder
 from corpus.sources.options import ReadOptions
-from corpus.sources.origin import Origin, unpacking
+from corpus.sources.origin import Origin
+from corpus.sources.packed import unpacking
 from corpus.sources.rows import Place, RowSource
 from executors.errors import SourceError
 

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
-import zlib
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from corpus.sources.base import sound
+from corpus.sources.packed import BUFFER, copied, unpacked, unpacking
 from executors.errors import SourceError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 __all__ = [
-    "BUFFER",
     "FileOrigin",
     "Origin",
     "StreamOrigin",
     "cannot_open",
-    "copied",
     "standard_input",
-    "unpacked",
-    "unpacking",
 ]
-
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-BUFFER = 1 << 18
-_READ = 1 << 16
 
 
 class Origin(Protocol):
@@ -148,111 +135,12 @@ def _magic(stream: BinaryIO) -> bytes:
     return magic
 
 
-def unpacked(raw: BinaryIO) -> BinaryIO:
-    """Return a stream of what `raw` holds, unpacked when its first bytes say that it is packed."""
-    start = cast(io.BufferedReader, raw).peek(4)[:4]
-    if start[:2] == _GZIP:
-        return cast(BinaryIO, io.BufferedReader(_Gzip(raw), buffer_size=BUFFER))
-    if start == _ZSTD or (start[1:] == _ZSTD_SKIPPABLE and start[0] >> 4 == 5):
-        return cast(BinaryIO, io.BufferedReader(_Zstd(raw), buffer_size=BUFFER))
-    return raw
-
-
-@contextmanager
-def unpacking(name: str) -> Generator[None]:
-    """Turn faults of packed and damaged bytes into a SourceError that names the file."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SourceError(
-            f"{name!r} is packed and damaged: {error}",
-            where=name,
-            hint="it may be cut short; fetch or pack it again",
-        ) from error
-    except OSError as error:
-        raise SourceError(f"{name!r} cannot be read: {error.strerror or error}") from error
-
-
-def copied(chunk: bytes, buffer: WriteableBuffer) -> int:
-    """Copy as much of the chunk as the buffer takes; return how much that was."""
-    view = memoryview(buffer)
-    taken = min(view.nbytes, len(chunk))
-    view[:taken] = chunk[:taken]
-    return taken
-
-
 def cannot_open(path: str, error: OSError) -> SourceError:
     """Return the error that says why a path cannot be opened."""
     return SourceError(
         f"cannot open {path!r}: {error.strerror or error}",
         hint="check the path and its permissions",
     )
-
-
-class _Gzip(io.RawIOBase):
-    """gzip members, one after another, closing the file beneath with itself."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._file = gzip.GzipFile(fileobj=raw, mode="rb")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        return self._file.readinto(buffer)
-
-    def close(self) -> None:
-        self._file.close()
-        self._raw.close()
-        super().close()
-
-
-class _Zstd(io.RawIOBase):
-    """Frames, one after another. zstandard's own reader takes a cut frame for the end."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        # Loaded for packed sources alone.
-        import zstandard
-
-        self._error: type[Exception] = zstandard.ZstdError
-        self._frames = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-        self._frame = self._frames.decompressobj()
-        self._raw = raw
-        self._ready = b""
-        self._inside = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        while not self._ready:
-            if not self._fill():
-                return 0
-        taken = copied(self._ready, buffer)
-        self._ready = self._ready[taken:]
-        return taken
-
-    def _fill(self) -> bool:
-        packed = self._frame.unused_data if self._frame.eof else b""
-        if self._frame.eof:
-            self._frame = self._frames.decompressobj()
-            self._inside = False
-        packed = packed or self._raw.read(_READ)
-        if not packed:
-            if self._inside:
-                raise EOFError("the last frame ends too early")
-            return False
-        self._inside = True
-        try:
-            self._ready = self._frame.decompress(packed)
-        except self._error as error:
-            raise EOFError(str(error)) from error
-        return True
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
 
 
 class _Chained(io.RawIOBase):

@@ -15,7 +15,8 @@ from threading import Thread
 from typing import Final, cast
 from weakref import WeakValueDictionary, finalize
 
-from corpus.sources.origin import BUFFER, StreamOrigin, cannot_open, standard_input
+from corpus.sources.origin import StreamOrigin, cannot_open, standard_input
+from corpus.sources.packed import BUFFER
 from executors.errors import SourceError
 
 __all__ = ["piped"]
