@@ -110,10 +110,15 @@ def described(error: BaseException) -> str:
     """Return what an error says, in one bounded text without secrets."""
     while isinstance(error, BaseExceptionGroup):  # what a task group says of itself tells nothing
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    words = error.what if isinstance(error, RlmError) else str(error)
+    words = error.what if isinstance(error, RlmError) else _words(error)
     text = scrub(" ".join(words[: 4 * _SHOWN].split()))
     name = type(error).__name__
     return f"{name}: {text[:_SHOWN]}" if text else name
+
+
+def _words(error: BaseException) -> str:
+    got = attempt_now(str, error)  # its class may be a caller's too
+    return got.value if isinstance(got, Returned) and isinstance(got.value, str) else ""
 
 
 def _halt_in(error: BaseException) -> Halted | None:

@@ -102,3 +102,11 @@ def test_an_error_is_described_in_one_bounded_line_without_secrets() -> None:
     assert described(ValueError()) == "ValueError"
     assert described(ConfigError("bad key", where="here")) == "ConfigError: bad key"
     assert len(described(ValueError("x" * 100_000))) < 600
+
+
+def test_an_error_that_cannot_say_what_it_is_has_its_name_alone() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("not even that")
+
+    assert described(Mute()) == "Mute"
