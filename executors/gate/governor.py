@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from executors.gate.decisions import Settled
+from executors.errors import Halted
+from executors.gate.decisions import Halt, Settled
 from executors.ids import NodeId
-from executors.models.base import Model
 from executors.replies import JsonValue
 
-__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet"]
+if TYPE_CHECKING:
+    from executors.models.base import Model
+
+__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet", "halted_by"]
 
 DeedKind = Literal["bash", "read", "write", "edit", "fetch", "spawn", "defer", "tool"]
 """What a tool does, for rules that are about that; "tool": nobody knows, and its name decides."""
@@ -78,3 +81,10 @@ class Governor(Protocol):
     def drop(self, aid: str) -> None:
         """Hear that a deed did not happen after all."""
         ...
+
+
+def halted_by(halt: Halt) -> Halted:
+    """Return what is raised where a decision stops the run."""
+    halted = Halted(bound=halt.rule, scope="run", limit=halt.reason, hint=halt.hint)
+    halted.what = f"halted by {halt.rule}: {halt.reason}"
+    return halted

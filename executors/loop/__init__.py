@@ -9,6 +9,7 @@ calling     the tool calls of one round, in order
 preparing   one call, held against its tool
 running     one call, from the journal's word on it to its result; `telling` is its events
 permits     the policy's word, and a person's
+governing   the gate's word on a call, and what it hears of it
 grouping    which calls of a round may run side by side
 streaks     denials, errors and repeats in a row
 """

@@ -14,6 +14,8 @@ import anyio.lowlevel
 from executors.engine.groups import ungrouped
 from executors.errors import Halted, ToolBroken
 from executors.gate.decisions import Allow, Deny, Halt
+from executors.gate.governor import halted_by
+from executors.loop.governing import Governing
 from executors.loop.grouping import batches, chains
 from executors.loop.permits import Warn, decide
 from executors.loop.preparing import Hopeless, Ready, prepared
@@ -56,6 +58,7 @@ class Calling:
         self._round = round_
         self._warn = warn
         self._telling = Telling(worker, round_)
+        self._governing = Governing(worker)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._exits: list[KeyboardInterrupt] = []
         self.results: dict[int, Result] = {}
@@ -64,7 +67,7 @@ class Calling:
         """Run all of them; return the guard that ended it before.
 
         Raises:
-            Halted: the policy, a tool or the disk says that the run has to stop.
+            Halted: the policy, the gate, a tool or the disk says that the run has to stop.
         """
         stop = self._worker.stop
         try:
@@ -81,6 +84,8 @@ class Calling:
         except BaseException:
             self._telling.cut("cancelled")
             raise
+        finally:
+            self._governing.drop()
         return None
 
     def turns(self, calls: Sequence[ToolCall]) -> list[Message]:
@@ -111,6 +116,9 @@ class Calling:
             depth=worker.depth,
         )
         decision = await decide(worker.policy, request, ask=worker.ask, warn=self._warn)
+        if isinstance(decision, Allow):
+            arguments = deepcopy(one.arguments)
+            decision = await self._governing.check(one.index, one.tool, arguments, one.running)
         match decision:
             case Allow():
                 self._streaks.allowed()
@@ -119,8 +127,8 @@ class Calling:
                 text = f"Denied: {reason or f'the tool {one.tool.name!r} is not allowed here'}"
                 limit = worker.guards.result_characters
                 return Result(text=shown(text, limit), end="denied")
-            case Halt(rule=rule, reason=reason):
-                raise Halted(bound=rule, scope="run", limit=reason)
+            case Halt():
+                raise halted_by(decision)
             case _:
                 assert_never(decision)
 
@@ -171,6 +179,7 @@ class Calling:
             async with self._threads if one.is_plain else nullcontext():
                 result = await one.running.run()
             self._settle(one.index, result, source="run")
+            await self._governing.record(one.index, result)
 
     def _settle(
         self, index: int, result: Result, *, source: Literal["run", "journal", "none"] = "none"

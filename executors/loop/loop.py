@@ -69,7 +69,9 @@ class _Working:
         guards = worker.guards
         self._worker = worker
         self._transcript = transcript
-        self._toolbox = Toolbox(worker.tools, self._warned)
+        governor = worker.governor
+        offers = None if governor is None else governor.offers
+        self._toolbox = Toolbox(worker.tools, self._warned, offers)
         self._tally = Tally(temperature=worker.temperature)
         self._malformed = Streak(guards.malformed)
         self._streaks = Streaks(

@@ -55,6 +55,7 @@ class Running:
         # What it is filed under: its place in the tree, and what it asks for.
         where = (worker.node, str(worker.ordinal), str(round_), str(index))
         self._key = content_key("tool", *where, call.name, call.arguments)
+        self._let = content_key("let", self._key)
 
     def found(self) -> Result | None:
         """Return what an earlier session knows of it; None where it is to run.
@@ -71,6 +72,16 @@ class Running:
                 return Result(text=_INTERRUPTED.format(name=self._tool.name), end="interrupted")
             case _:
                 return None
+
+    @property
+    def admitted(self) -> bool:
+        """Whether a gate has let it go in an earlier session, and it only repeats what it did there."""
+        return self._tool.replays and self._worker.calls.journal.tool_found(self._let) is not None
+
+    def admit(self) -> None:
+        """Write down that a gate lets it go, where it will be run again: it is counted once."""
+        if self._tool.replays:
+            self._worker.calls.journal.tool_begun(self._let, name=self._tool.name)
 
     async def run(self) -> Result:
         """Run it; whatever it raises is a result.

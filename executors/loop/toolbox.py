@@ -20,14 +20,21 @@ class Toolbox:
 
     Args:
         warn: hears, as code and message, that the function failed and the former tools stay.
+        offers: whether a model is told of a tool; one that it names all the same is found.
 
     Raises:
         ValidationError: tools given as such that are none, or whose schema is broken.
     """
 
-    def __init__(self, tools: Tools, warn: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        tools: Tools,
+        warn: Callable[[str, str], None],
+        offers: Callable[[str], bool] | None = None,
+    ) -> None:
         self._given = tools
         self._warn = warn
+        self._offers = offers or _always
         self._tools: dict[str, Tool] = {} if callable(tools) else _checked(tools)
 
     def refresh(self) -> None:
@@ -46,16 +53,20 @@ class Toolbox:
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told."""
-        return tuple([tool.spec for tool in self._tools.values()])
+        return tuple([tool.spec for name, tool in self._tools.items() if self._offers(name)])
 
     @property
     def names(self) -> list[str]:
-        """The names, in order."""
-        return list(self._tools)
+        """The names that the model is told, in order."""
+        return [name for name in self._tools if self._offers(name)]
 
     def find(self, name: str) -> Tool | None:
         """Return the tool of a name."""
         return self._tools.get(name)
+
+
+def _always(_name: str) -> bool:
+    return True
 
 
 def _checked(given: Sequence[Tool]) -> dict[str, Tool]:

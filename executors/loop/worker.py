@@ -10,6 +10,7 @@ from executors.calls.calls import Calls
 from executors.engine.stop import Stop
 from executors.errors import ValidationError
 from executors.gate.decisions import Decision
+from executors.gate.governor import Governor
 from executors.ids import NodeId
 from executors.messages import CallRole
 from executors.models.base import Model
@@ -124,6 +125,8 @@ class Worker:
     """None allows every call."""
     ask: AskPerson | None = None
     """None denies what a person would have to decide."""
+    governor: Governor | None = None
+    """Decides about what the policy allows, and hears what came of it; None allows every call."""
     context: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     temperature: float | None = None
     max_tokens: int = 4096

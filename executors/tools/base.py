@@ -6,10 +6,11 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
 
 from executors.coroutines import is_async
 from executors.errors import ValidationError
+from executors.gate.governor import DeedKind
 from executors.ids import NodeId
 from executors.messages import ToolSpec
 from executors.replies import JsonValue
@@ -62,6 +63,9 @@ class Tool:
     """Running it twice does no more than once, so that after a crash it may be run again."""
     replays: bool = False
     """It is run again on every resume, since what it asks for is in the journal call by call."""
+    kind: DeedKind = "tool"
+    """What it does, for the rules of a gate that are about that; its arguments are then named as those
+    rules read them: `path`, `cmd` or `argv`, `url` and `method`."""
     spec: ToolSpec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +80,11 @@ class Tool:
             raise ValidationError(
                 f"the parameters of the tool {name!r} are {schema!r}"[:200],
                 hint="give the JSON Schema of an object: {'type': 'object', 'properties': {…}}",
+            )
+        if self.kind not in get_args(DeedKind):
+            raise ValidationError(
+                f"the tool {name!r} is of kind {self.kind!r}"[:200],
+                hint=f"choose one of {', '.join(get_args(DeedKind))}",
             )
         if not callable(self.execute):
             raise ValidationError(

@@ -7,6 +7,7 @@ from typing import Final, TypedDict, Unpack
 
 from executors.engine.stop import Stop
 from executors.events import ToolFinished, Warned
+from executors.gate.governor import Governor
 from executors.ids import NodeId
 from executors.journal.records import NoJournal
 from executors.loop import AskPerson, Guards, Policy, Transcript, Worked, Worker, work
@@ -78,6 +79,7 @@ class Options(TypedDict, total=False):
 
     policy: Policy | None
     ask: AskPerson | None
+    governor: Governor | None
     context: Mapping[str, JsonValue]
     temperature: float | None
     max_tokens: int
