@@ -10,4 +10,8 @@ dialling    how a connection comes about: TCP, tunnels, TLS
 injected    the same request over a transport of httpx's
 routes      straight to the server, or by a proxy
 origins     scheme, host and port: what a key is bound to
+
+addresses     which addresses are everybody's
+destinations  where a URL goes, read as browsers read it
+pinned        connections of a fetch to the very address that was checked
 """
