@@ -103,6 +103,10 @@ class RunJournal:
         """The name of this session's file, which the first line makes."""
         return self._segment.name
 
+    def before_commits(self, write: Callable[[], None]) -> None:
+        """Have something written before each commit; where it raises DiskFault, nobody is answered."""
+        self._segment.before = write
+
     # ---------------------------------------------------------------- the protocol
 
     def find(self, key: ContentKey) -> Filed | None:

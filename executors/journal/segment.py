@@ -17,6 +17,7 @@ import re
 import socket
 import time
 from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -52,6 +53,8 @@ class Segment:
         self._committing: list[Future[None]] | None = None
         self._started = False
         self._fault: DiskFault | None = None
+        self.before: Callable[[], None] | None = None
+        """Called before each commit, to write what belongs beside it; raises DiskFault."""
 
     # ---------------------------------------------------------------- lines
 
@@ -151,6 +154,8 @@ class Segment:
         if self._committing is not None:
             return
         try:
+            if self.before is not None:
+                self.before()
             self.write()
         except DiskFault as fault:
             self._refuse(fault)

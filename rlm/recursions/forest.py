@@ -16,7 +16,8 @@ from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
-from executors.gate.decisions import Allow, Deny, Halt
+from executors.gate.decisions import Allow, Deny, Halt, Settled
+from executors.gate.governor import Deed, Governor, halted_by
 from executors.ids import ContentKey, NodeId, content_key
 from executors.journal.records import Journal
 from executors.loop.permits import decide
@@ -62,6 +63,8 @@ class Forest:
     journal: Journal
     tree: TaskTree
     stop: Stop
+    governor: Governor | None = None
+    """The gate that tools and checkpoints pass, after the policy; None where there is none."""
     spool: Spool | None = None
     searching: Searching | None = None
     goes_on: bool = False
@@ -126,14 +129,11 @@ class Forest:
     async def checkpoint(
         self, name: str, arguments: dict[str, JsonValue], *, node: NodeId, depth: int, task: str
     ) -> Blocked | None:
-        """Ask the policy before a wave spends. A deny is a deny.
+        """Ask the policy and the gate before a wave spends. A deny is a deny.
 
         Raises:
-            Halted: the policy halts the run.
+            Halted: one of them halts the run.
         """
-        policy = self.wiring.policy
-        if policy is None:
-            return None
         request = ToolRequest(
             tool=name,
             arguments={**arguments, "depth": depth},
@@ -141,16 +141,35 @@ class Forest:
             node=node,
             depth=depth,
         )
-        match await decide(
-            policy, request, ask=self.wiring.ask, warn=lambda _, why: self.note(why)
-        ):
+        decision, who = await self._decided(request)
+        match decision:
             case Allow():
                 return None
             case Deny(reason=reason, rule=rule):
-                detail = f"the policy denied {name}: {reason} ({rule})"
+                detail = f"the {who} denied {name}: {reason} ({rule})"
                 return Blocked(blocker="governance-deny", detail=detail, node=node, task=task)
-            case Halt(reason=reason, rule=rule):
-                raise Halted(bound=rule, scope="run", limit=reason)
+            case Halt():
+                raise halted_by(decision)
+
+    async def _decided(self, request: ToolRequest) -> tuple[Settled, str]:
+        """Return what is said of a checkpoint, and who says it."""
+        policy, governor = self.wiring.policy, self.governor
+        decision = await decide(
+            policy, request, ask=self.wiring.ask, warn=lambda _, why: self.note(why)
+        )
+        if governor is None or not isinstance(decision, Allow):
+            return decision, "policy"
+        deed = Deed(
+            tool=request.tool,
+            arguments=request.arguments,
+            context=request.context,
+            node=request.node,
+            depth=request.depth,
+        )
+        decision = await governor.check(deed)
+        if isinstance(decision, Allow):
+            governor.drop(decision.aid)  # what follows is recorded call by call
+        return decision, "gate"
 
     # ---------------------------------------------------------------- children that models ask for
 

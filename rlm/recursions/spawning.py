@@ -63,6 +63,7 @@ class Brood:
             parallel=True,
             idempotent=True,
             replays=True,
+            kind="spawn",
         )
 
     @property

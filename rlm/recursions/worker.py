@@ -71,6 +71,7 @@ async def run_worker(
         tools=tools,
         policy=forest.wiring.policy,
         ask=forest.wiring.ask,
+        governor=forest.governor,
         context=forest.wiring.data,
         temperature=options.temperature if temperature is None else temperature,
         max_tokens=forest.room_for_answer(options.max_tokens),
