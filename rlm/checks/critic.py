@@ -39,8 +39,10 @@ def critic(
     Its calls are a verifier's. It sees what a grader sees: task, criteria and result, as data.
 
     Args:
-        calls: the pipeline to ask through; one of its own where there is none.
-        policy: decides about each call of a tool; None allows them all.
+        calls: the pipeline to ask through; where there is none that of the run, if that is governed
+            by a gate, and else one of its own.
+        policy: decides about each call of a tool, before the gate of a governed run does; None allows
+            them all.
         data: the caller's own, handed to the policy.
         deadline: seconds for all of its rounds.
 
@@ -49,12 +51,12 @@ def critic(
     """
     require_model(model, where="rlm.critic")
     require_deadline(deadline)
-    pipeline = calls or lone_calls()
+    lone = lone_calls()
 
     async def tries(messages: tuple[Message, ...], context: EvaluationContext) -> str | Broken:
         system, user = messages
         worker = Worker(
-            calls=pipeline,
+            calls=calls or context.calls or lone,
             model=model,
             node=context.node,
             depth=0,
@@ -63,6 +65,7 @@ def critic(
             system=system.content,
             tools=tools,
             policy=policy,
+            governor=context.governor,
             context=data or {},
             temperature=0.0,
             max_tokens=max_tokens,

@@ -11,11 +11,12 @@ is then, unverified.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from executors.calls.calls import Calls
 from executors.errors import ModelError, ValidationError
+from executors.gate.governor import Governor
 from executors.ids import NodeId
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.base import Model, require_model
@@ -66,6 +67,10 @@ class EvaluationContext:
     node: NodeId = _ROOT
     ordinal: int = 0
     """Which evaluation of this node it is: another one is another sample."""
+    calls: Calls | None = field(default=None, compare=False, repr=False)
+    """The pipeline of a governed run, through which those ask who were given none of their own."""
+    governor: Governor | None = field(default=None, compare=False, repr=False)
+    """The gate of such a run, which tools of judges pass, too."""
 
 
 Evaluate = Callable[[object, EvaluationContext], object | Awaitable[object]]
@@ -91,8 +96,8 @@ class Evaluator:
         rubric: what a grader judges against where there is no contract.
         agentic: the same with a worker that tries the result out.
         model: the grader.
-        calls: the pipeline that it is asked through; one of its own, with the bounds of a run, where
-            there is none.
+        calls: the pipeline that it is asked through; where there is none that of the run, if that is
+            governed by a gate, and else one of its own, with the bounds of a run.
         deadline: seconds that a predicate may take.
         max_tokens: of the grader's reply, its thinking included.
 
@@ -128,7 +133,8 @@ class Evaluator:
         self._predicate = predicate
         self._rubric = rubric
         self._agentic = agentic
-        self._calls = calls or lone_calls()
+        self._given = calls
+        self._lone = lone_calls()
         self._model = model
         self._deadline = deadline
         self._max_tokens = max_tokens
@@ -145,7 +151,8 @@ class Evaluator:
             return await _by_agent(self._agentic, result, context)
         assert self._rubric is not None
         assert self._model is not None
-        return await self._by_grader(self._calls, self._model, self._rubric, result, context)
+        calls = self._given or context.calls or self._lone
+        return await self._by_grader(calls, self._model, self._rubric, result, context)
 
     async def __call__(self, result: object, context: EvaluationContext) -> Verdict | Broken:
         """Judge, so that an Evaluator can stand where a function of the caller's does."""
