@@ -35,7 +35,9 @@ RlmError                    .code, .fault, .retryable; three lines: what, where,
 │   ├── OutOfQuota          the server's limit resets too late to wait for; .resume_after says when
 │   ├── DiskFault           the run directory cannot be written: what is not durable is not answered
 │   ├── Interrupted         somebody asked the run to stop; what was in flight could end
-│   └── ReplayMiss          a replay was asked for a call that its journal does not hold
+│   ├── ReplayMiss          a replay was asked for a call that its journal does not hold
+│   ├── OverBudget          a rule of the gate: the budget, or a count of the run, is used up
+│   └── BudgetUnavailable   the ledger cannot be read or written: nobody knows what is left
 └── InternalError           ours: please report
 
 The base stands in `base`, its families in `usage`, `model` and `control`.
@@ -49,11 +51,13 @@ from executors.errors.base import (
     ToolBroken,
 )
 from executors.errors.control import (
+    BudgetUnavailable,
     DiskFault,
     Halted,
     Interrupted,
     ModelUnusable,
     OutOfQuota,
+    OverBudget,
     ReplayMiss,
 )
 from executors.errors.model import (
@@ -91,6 +95,7 @@ from executors.errors.usage import (
 __all__ = [
     "AllFailed",
     "AuthError",
+    "BudgetUnavailable",
     "CircuitOpen",
     "ConfigError",
     "ConnectFault",
@@ -114,6 +119,7 @@ __all__ = [
     "NotEncodable",
     "OutOfQuota",
     "OutputError",
+    "OverBudget",
     "PromptCut",
     "RateLimited",
     "ReplayMiss",

@@ -9,11 +9,13 @@ from executors.errors.base import Fault, RlmError
 from executors.errors.model import ModelError
 
 __all__ = [
+    "BudgetUnavailable",
     "DiskFault",
     "Halted",
     "Interrupted",
     "ModelUnusable",
     "OutOfQuota",
+    "OverBudget",
     "ReplayMiss",
 ]
 
@@ -121,3 +123,38 @@ class ReplayMiss(Halted):
         self.what = f"no answer is recorded for call {key}, and a replay asks no server"
         self.where = where
         self.key = key
+
+
+class OverBudget(Halted):
+    """A budget is used up, or what is left does not hold the worst case of the next call.
+
+    Args:
+        rule: which rule of the gate says so: `budget.maxCostUsd`, `limits.maxTurns`, …
+        reason: with what was used and the bound, for people.
+        spent: what was used until now, for people; empty where that is not the point.
+        cap: the bound that holds, for people.
+    """
+
+    code = "over-budget"
+
+    def __init__(
+        self, *, rule: str, reason: str, spent: str = "", cap: str = "", hint: str | None = None
+    ) -> None:
+        super().__init__(bound=rule, scope="run", limit=cap or reason, hint=hint)
+        self.what = f"halted by {rule}: {reason}"
+        self.rule = rule
+        self.reason = reason
+        self.spent = spent
+        self.cap = cap
+
+
+class BudgetUnavailable(Halted):
+    """The ledger of the run family cannot be read or written: nobody knows what may be spent."""
+
+    code = "budget-unavailable"
+    fault = "world"
+
+    def __init__(self, what: str, *, where: str, hint: str) -> None:
+        super().__init__(bound="budget", scope="run", limit="unknown", hint=hint)
+        self.what = what
+        self.where = where
