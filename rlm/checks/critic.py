@@ -13,7 +13,7 @@ from executors.models.base import Model, require_model
 from executors.replies import JsonValue
 from rlm.checks.arbiters import Broken, require_deadline
 from rlm.checks.evaluator import DEFAULT_RUBRIC, Agentic, EvaluationContext
-from rlm.lone_calls import lone_calls
+from rlm.lone_calls import governed, lone_calls
 
 __all__ = ["critic"]
 
@@ -55,8 +55,9 @@ def critic(
 
     async def tries(messages: tuple[Message, ...], context: EvaluationContext) -> str | Broken:
         system, user = messages
+        run = governed()
         worker = Worker(
-            calls=calls or context.calls or lone,
+            calls=calls or (lone if run is None else run.calls),
             model=model,
             node=context.node,
             depth=0,
@@ -65,7 +66,7 @@ def critic(
             system=system.content,
             tools=tools,
             policy=policy,
-            governor=context.governor,
+            governor=None if run is None else run.governor,
             context=data or {},
             temperature=0.0,
             max_tokens=max_tokens,

@@ -11,12 +11,11 @@ is then, unverified.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from executors.calls.calls import Calls
 from executors.errors import ModelError, ValidationError
-from executors.gate.governor import Governor
 from executors.ids import NodeId
 from executors.messages import Message, ModelReply, ModelRequest
 from executors.models.base import Model, require_model
@@ -34,7 +33,7 @@ from rlm.checks.verdict import (
     read_verdict,
     shape_of,
 )
-from rlm.lone_calls import lone_calls
+from rlm.lone_calls import governed, lone_calls
 
 __all__ = [
     "DEFAULT_RUBRIC",
@@ -67,10 +66,6 @@ class EvaluationContext:
     node: NodeId = _ROOT
     ordinal: int = 0
     """Which evaluation of this node it is: another one is another sample."""
-    calls: Calls | None = field(default=None, compare=False, repr=False)
-    """The pipeline of a governed run, through which those ask who were given none of their own."""
-    governor: Governor | None = field(default=None, compare=False, repr=False)
-    """The gate of such a run, which tools of judges pass, too."""
 
 
 Evaluate = Callable[[object, EvaluationContext], object | Awaitable[object]]
@@ -151,7 +146,8 @@ class Evaluator:
             return await _by_agent(self._agentic, result, context)
         assert self._rubric is not None
         assert self._model is not None
-        calls = self._given or context.calls or self._lone
+        run = governed()
+        calls = self._given or (self._lone if run is None else run.calls)
         return await self._by_grader(calls, self._model, self._rubric, result, context)
 
     async def __call__(self, result: object, context: EvaluationContext) -> Verdict | Broken:

@@ -57,8 +57,6 @@ async def _said(forest: Forest, spec: Spec, value: object) -> Verdict | Broken:
         context=options.context,
         node=spec.node,
         ordinal=spec.index,
-        calls=None if forest.governor is None else forest.calls,
-        governor=forest.governor,
     )
     if options.evaluate is not None:
         return await run_evaluate(options.evaluate, value, context)
