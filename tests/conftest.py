@@ -1,12 +1,14 @@
 """What holds for every test: no network, no user's settings, nothing left running."""
 
 import asyncio
+import gc
 import itertools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from ipaddress import ip_address
@@ -114,7 +116,7 @@ def leaves_nothing(network_brake: None) -> Iterator[None]:
     left = {
         "threads": [t.name for t in set(threading.enumerate()) - threads],
         "child processes": sorted(_settled_children() - children),
-        "sockets": sorted(_sockets() - sockets),
+        "sockets": sorted(_settled_sockets(sockets)),
     }
     assert not any(left.values()), f"left behind: { {k: v for k, v in left.items() if v} }"
 
@@ -161,6 +163,15 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def _settled_sockets(before: set[str]) -> set[str]:
+    """Sockets still there after a short wait for what closes them on another thread."""
+    deadline = time.monotonic() + _PATIENCE
+    while (left := _sockets() - before) and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.02)
+    return left
 
 
 def _sockets() -> set[str]:

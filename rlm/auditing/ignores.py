@@ -32,7 +32,7 @@ class Patterns:
                     f"{option}={pattern!r} is no pattern",
                     hint=f"give one as .gitignore has them, as in {option} '*.py' or 'tests/'",
                 )
-        self._spec = GitIgnoreSpec.from_lines(patterns)
+        self._spec = _lines_spec(patterns)
         self._given = bool(patterns)
 
     def __bool__(self) -> bool:
@@ -129,8 +129,14 @@ def _spec(lines: Iterable[str]) -> GitIgnoreSpec | None:
     kept: list[str] = []
     for text in lines:
         try:
-            GitIgnoreSpec.from_lines([text])
+            _lines_spec([text])
         except ValueError:
             continue
         kept.append(text)
-    return GitIgnoreSpec.from_lines(kept) if kept else None
+    return _lines_spec(kept) if kept else None
+
+
+def _lines_spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    # The other back ends of the library, taken where they are installed, refuse names that are no
+    # Unicode.
+    return GitIgnoreSpec.from_lines(lines, backend="simple")

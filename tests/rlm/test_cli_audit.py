@@ -176,7 +176,7 @@ def test_wrong_use_is_said_in_three_lines_and_spends_nothing(
 @pytest.mark.skipif(PACKAGED.find() is None, reason="no weights here")
 async def test_a_package_of_this_repository_is_audited_with_no_key_and_no_network() -> None:
     """The small model finds little and claims nothing that stands: what counts is that it is said."""
-    folder = ROOT / "executors" / "gate"
+    folder = ROOT / "rlm" / "fakes"
     task = "Find errors that are swallowed."
     outcome = await rlm.audit(folder, task, worker_budget=1, attempts=1, max_tokens=32)
     report = outcome.result if isinstance(outcome, rlm.Completed) else outcome.best
