@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
+from math import inf
 from typing import Final
 
 import anyio
@@ -64,7 +65,7 @@ class Room:
             if isinstance(got, Reservation):
                 return got
             if not got.final:
-                await self._some()
+                await self._some(got.again)
             elif self._appealing is not None:  # what somebody else is given may do for all
                 await self._appealing.wait()
             elif appeals == _APPEALS or not await self._appealed(got.halted, estimate):
@@ -72,11 +73,12 @@ class Room:
             else:
                 appeals += 1
 
-    async def _some(self) -> None:
-        """Wait until somebody gives something back."""
+    async def _some(self, again: float | None) -> None:
+        """Wait until somebody gives something back, here, or after so many seconds elsewhere."""
         if self._freed is None:
             self._freed = anyio.Event()
-        await self._freed.wait()
+        with anyio.move_on_after(inf if again is None else again):
+            await self._freed.wait()
 
     async def _appealed(self, halted: Halted, estimate: Estimate) -> bool:
         """Ask for more; nobody else does meanwhile."""

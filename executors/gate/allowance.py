@@ -118,6 +118,9 @@ class Full:
 
     halted: Halted
     final: bool
+    again: float | None = None
+    """Seconds after which to look again, since other processes may have made room by then; None where
+    only what is in flight here can make any."""
 
 
 class Allowance(Protocol):

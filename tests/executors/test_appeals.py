@@ -116,6 +116,23 @@ async def test_each_reservation_says_whose_call_it_is() -> None:
     assert allowance.tags == [("verifier", "root.2", model.info.spec)]
 
 
+async def test_room_that_others_make_elsewhere_is_looked_for_after_a_while() -> None:
+    class Shared(Generous):
+        def reserve(self, estimate: Estimate, *, tag: Tag | None = None) -> Reservation | Full:
+            got = super().reserve(estimate, tag=tag)
+            if isinstance(got, Reservation):
+                return got
+            self.appeals += 1
+            if self.appeals == 3:  # another process gave something back
+                self.caps = replace(self.caps, calls=1)
+            return Full(halted=got.halted, final=False, again=0.001)
+
+    allowance = Shared(0, lambda _: 0)
+    calls, model = pipeline(allowance)
+    await calls.ask(model, ask(), role="judge", node=NodeId("root"))
+    assert (allowance.appeals, model.calls) == (3, 1)
+
+
 class Elsewhere:
     """An outlet that sends to another model, or nowhere."""
 
