@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from executors.usage import Usage
@@ -161,6 +162,8 @@ class ModelReply:
     token_logprobs: tuple[TokenLogprob, ...] | None = None
     temperature: float | None = None
     """The effective temperature; None when it was not sent or was dropped."""
+    cost: Decimal | None = None
+    """USD that the server says it took for this answer; None where it says nothing of it."""
     requests: int = 1
     """Requests on the wire that this answer took: more when a refused parameter was dropped."""
 

@@ -32,7 +32,12 @@ class Tariff:
         return asked
 
     def cost(self, reply: ModelReply) -> Decimal | None:
-        """Return what an answer cost, by the price of whoever gave it; None when unknown."""
+        """Return what an answer cost; None when unknown.
+
+        What its server says that it took comes before any price, and that is the price of whoever gave it.
+        """
+        if reply.cost is not None:
+            return reply.cost
         by = reply.answered_by
         price = self._asked if by is None else self._others.get(by)
         return cost_of(reply.usage, price)

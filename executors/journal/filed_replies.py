@@ -5,6 +5,7 @@ What is long (text, reasoning, calls, log-probabilities) can stand in a blob ins
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, cast
 
@@ -89,14 +90,22 @@ def thaw_reply(fields: Fields, blob: bytes | None) -> ModelReply:
         if logprobs is None
         else tuple(map(_logprob, cast("list[list[object]]", logprobs))),
         temperature=None if temperature is None else inexact(temperature),
+        cost=_cost(fields.get("d")),
         requests=cast("int", fields.get("q", 1)),
         unsettled=cast("int", fields.get("z", 0)),
     )
 
 
+def _cost(text: object) -> Decimal | None:
+    try:
+        return None if text is None else Decimal(cast("str", text))
+    except ArithmeticError:
+        raise ValueError(f"{text!r} is no amount") from None
+
+
 def _require_kinds(fields: Fields) -> None:
     """Refuse what a reply would hold and nobody could work with."""
-    for name in ("x", "s", "w", "m", "r", "y"):
+    for name in ("x", "s", "w", "m", "r", "y", "d"):
         if not isinstance(fields.get(name, ""), str):
             raise TypeError(f"{name!r} is no text")
     tiers = cast("list[object]", fields.get("u", [None] * 4))
@@ -126,6 +135,8 @@ def _fields(key: ContentKey, reply: ModelReply, paid: Paid) -> Fields:
         fields["t"] = exact(reply.temperature)
     if reply.answered_by is not None:
         fields["y"] = reply.answered_by
+    if reply.cost is not None:
+        fields["d"] = str(reply.cost)
     if reply.unsettled:
         fields["z"] = reply.unsettled
     if reply.requests != 1:

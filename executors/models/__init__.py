@@ -13,5 +13,7 @@ local     llama.cpp on this machine
 encoders  sentence encoders: free, cached by content, outside the calls
 fakes     public fakes, and a fake server on loopback
 registry  from a spec to a model
-prices    prices of tokens
+price     what the tokens of a model cost
+prices    where prices come from: the caller, or what providers publish
+published what providers publish, from an installed table
 """

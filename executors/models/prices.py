@@ -1,18 +1,22 @@
-"""Prices of tokens. An unknown price is None and never zero."""
+"""Where prices of tokens come from. An unknown price is None and never zero.
+
+The order: what a provider says that an answer cost; else the caller's own rates; else the table of an
+installed package, for the provider's own servers alone; else nobody knows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Protocol
 
-from executors.errors import ValidationError
+from executors.errors import MissingExtra
 from executors.models.base import ModelInfo
-from executors.usage import Usage
+from executors.models.price import FREE, Price, cost_of, worst_cost
+from executors.models.published import is_published, published
 
 __all__ = [
+    "KnownPrices",
     "NoPrices",
     "Price",
     "PriceList",
@@ -21,32 +25,6 @@ __all__ = [
     "price_list",
     "worst_cost",
 ]
-
-_MILLION = Decimal(1_000_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """USD per million tokens, by tier; a cache tier of None costs what `input` costs."""
-
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal | None = None
-    cache_write: Decimal | None = None
-
-    def __post_init__(self) -> None:
-        for tier in ("input", "output", "cache_read", "cache_write"):
-            value: object = getattr(self, tier)
-            if value is None and tier.startswith("cache"):
-                continue
-            if not (isinstance(value, Decimal) and value.is_finite() and value >= 0):
-                raise ValidationError(
-                    f"{tier}={value!r} is no price", hint="give a finite Decimal >= 0, in USD"
-                )
-
-
-_NOTHING = Decimal(0)
-_FREE = Price(input=_NOTHING, output=_NOTHING)
 
 
 class PriceList(Protocol):
@@ -62,7 +40,7 @@ class NoPrices:
 
     def price(self, info: ModelInfo) -> Price | None:
         if info.origin == "in-process":
-            return _FREE
+            return FREE
         return None
 
 
@@ -76,6 +54,29 @@ class PriceTable:
         return self.prices.get(info.name) or NoPrices().price(info)
 
 
+class KnownPrices:
+    """The prices that providers publish, as the installed package `genai-prices` holds them.
+
+    They are those of the provider's own servers: what another server calls by the same name costs what
+    that server takes, and nobody knows it. Nothing is ever downloaded; `prices_source` says how old the
+    table is.
+
+    Args:
+        rates: the caller's own, by model name; they come first.
+
+    Raises:
+        MissingExtra: the extra `prices` is not installed.
+    """
+
+    def __init__(self, rates: Mapping[str, Price] | None = None) -> None:
+        if not is_published():
+            raise MissingExtra(extra="prices", needed_for="the table of published prices")
+        self._own = PriceTable(rates or {})
+
+    def price(self, info: ModelInfo) -> Price | None:
+        return self._own.price(info) or published(info.origin, info.name)
+
+
 class _Same:
     """One price whatever the model: for who asks one."""
 
@@ -87,34 +88,14 @@ class _Same:
 
 
 def price_list(prices: Price | PriceList | None) -> PriceList:
-    """Return what was given as a list: a price is that of each model, None knows no price."""
+    """Return what was given as a list: a price is that of each model, None what is known without asking.
+
+    That is the published prices where the extra `prices` is installed, and none where it is not.
+    """
     match prices:
         case None:
-            return NoPrices()
+            return KnownPrices() if is_published() else NoPrices()
         case Price():
             return _Same(prices)
         case _:
             return prices
-
-
-def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
-    """Return the cost in USD; None when the price or a tier that matters is unknown."""
-    if price is None or usage.input is None or usage.output is None:
-        return None
-    if price is _FREE:
-        return _NOTHING
-    total = usage.input * price.input + usage.output * price.output
-    if usage.cache_read:
-        total += usage.cache_read * (price.input if price.cache_read is None else price.cache_read)
-    if usage.cache_write:
-        rate = price.input if price.cache_write is None else price.cache_write
-        total += usage.cache_write * rate
-    return total / _MILLION
-
-
-def worst_cost(prompt: int, output: int, price: Price) -> Decimal:
-    """Return what a call costs at most, in USD: the whole prompt in its dearest tier."""
-    if price is _FREE:
-        return _NOTHING
-    dearest = max(price.input, price.cache_read or price.input, price.cache_write or price.input)
-    return (prompt * dearest + output * price.output) / _MILLION

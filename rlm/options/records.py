@@ -74,6 +74,8 @@ def _fields(value: Caps | Limits | Price) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for field in fields(value):
         held: object = getattr(value, field.name)
+        if held is None and field.name.startswith("long_"):  # a price that most models do not have
+            continue
         found[field.name] = str(held) if isinstance(held, Decimal) else cast("JsonValue", held)
     return found
 
@@ -92,4 +94,7 @@ def _prices(found: Mapping[str, Mapping[str, object]]) -> Price | PriceTable:
 
 def _price(found: Mapping[str, object]) -> Price:
     given = {name: None if usd is None else Decimal(str(usd)) for name, usd in found.items()}
-    return Price(**cast("dict[str, Decimal]", given))
+    above = given.pop("long_above", None)
+    return Price(
+        **cast("dict[str, Decimal]", given), long_above=None if above is None else int(above)
+    )

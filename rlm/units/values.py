@@ -87,6 +87,8 @@ class RunOptions:
     """The node of the run that judges; passes are its children."""
     grace: float
     """Seconds that calls in flight may take when the run is stopped."""
+    data: Mapping[str, JsonValue] | None = None
+    """Where texts may go, and what is masked in them, by the run's gate; None where there is none."""
 
     def to_json(self) -> _Fields:
         """Return it as JSON."""
@@ -107,6 +109,7 @@ class RunOptions:
             "judge": self.judge,
             "node": self.node,
             "grace": self.grace,
+            "data": None if self.data is None else dict(self.data),
         }
 
     @classmethod
@@ -121,7 +124,7 @@ class RunOptions:
         cut = cast("dict[str, Any]", values.pop("cut"))
         return cls(
             question=question,
-            price=None if price is None else Price(**cast("dict[str, Decimal]", tiers)),
+            price=None if price is None else Price(**cast("dict[str, Any]", tiers)),
             retry=RetryPolicy(**retry),
             cut=Cut(**cut),
             **values,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, NoReturn, cast
 
 import orjson
@@ -24,12 +25,13 @@ from executors.models.wire.reading import Heard
 from executors.models.wire.sse import END, ServerEvent
 from executors.usage import Usage
 
-__all__ = ["Asked", "StreamFold", "read_reply", "read_usage"]
+__all__ = ["Asked", "StreamFold", "read_cost", "read_reply", "read_usage"]
 
 # A reply a call: each of these is made by the thousand a second.
 _make_reply = maker(ModelReply)
 _make_usage = maker(Usage)
 _ABSURD: Final = 1 << 40  # tokens of one call, so that sums of them stay countable
+_DEAR: Final = Decimal(1_000_000)  # USD of one call
 _STOPS: Mapping[str, StopReason] = {
     "stop": "end",
     "length": "max_tokens",
@@ -78,6 +80,7 @@ def read_reply(body: bytes, asked: Asked) -> ModelReply:
         reasoning=_reasoning(message),
         finish=choice.get("finish_reason"),
         usage=read_usage(document.get("usage")),
+        cost=read_cost(document.get("usage")),
         model=document.get("model"),
         logprobs=_logprobs(choice.get("logprobs")),
     )
@@ -103,6 +106,7 @@ class StreamFold:
         self._scored = False
         self._finish: object = None
         self._usage = Usage()
+        self._cost: Decimal | None = None
         self._model: object = None
 
     def feed(self, event: ServerEvent) -> Heard:
@@ -125,6 +129,7 @@ class StreamFold:
         self._model = document.get("model") or self._model
         if document.get("usage"):
             self._usage = read_usage(document["usage"])
+            self._cost = read_cost(document["usage"])
         choices = listed(document.get("choices"))
         return "content" if choices and self._add(mapping(choices[0])) else "nothing"
 
@@ -165,6 +170,7 @@ class StreamFold:
             reasoning="".join(self._reasoning) or None,
             finish=self._finish,
             usage=self._usage,
+            cost=self._cost,
             model=self._model,
             logprobs=tuple(self._logprobs) if self._scored else None,
         )
@@ -184,6 +190,33 @@ def read_usage(value: object) -> Usage:
     )
 
 
+def read_cost(value: object) -> Decimal | None:
+    """Return the USD that a server says it took, where it is one that says so.
+
+    Where the customer's own account at another provider paid for the tokens, that is added.
+    """
+    usage = mapping(value)
+    cost = usage.get("cost", usage.get("estimated_cost"))
+    if isinstance(cost, dict):
+        cost = mapping(cast(object, cost)).get("total_cost")
+    total = _usd(cost)
+    if total is None or usage.get("is_byok") is not True:
+        return total
+    upstream = _usd(mapping(usage.get("cost_details")).get("upstream_inference_cost"))
+    return None if upstream is None else total + upstream
+
+
+def _usd(value: object) -> Decimal | None:
+    """Return an amount; None for what is none: negative, not finite, or beyond what anybody bills."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        usd = Decimal(str(value))
+    except ArithmeticError:
+        return None
+    return usd if usd.is_finite() and 0 <= usd < _DEAR else None
+
+
 def _reply(
     asked: Asked,
     turn: Turn,
@@ -193,6 +226,7 @@ def _reply(
     reasoning: str | None,
     finish: object,
     usage: Usage,
+    cost: Decimal | None,
     model: object,
     logprobs: tuple[TokenLogprob, ...] | None,
 ) -> ModelReply:
@@ -216,6 +250,7 @@ def _reply(
         reasoning=reasoning and _joined(reasoning),
         token_logprobs=logprobs,
         temperature=asked.temperature,
+        cost=cost,
     )
 
 
