@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final, NamedTuple
 
+from executors.errors import ValidationError
 from executors.gate.allowance import Drawn, Estimate
 
 __all__ = ["DIMENSIONS", "MOST", "NOTHING", "Amounts", "nano", "shown", "usd_of"]
@@ -47,17 +48,34 @@ class Amounts(NamedTuple):
 
     @staticmethod
     def of(given: Estimate | Drawn) -> Amounts:
-        """Return an estimate, whose unknown price is nothing, or what was drawn."""
-        return Amounts(min(given.calls, MOST), min(given.tokens, MOST), nano(given.usd))
+        """Return an estimate, whose unknown price is nothing, or what was drawn.
+
+        Raises:
+            ValidationError: an amount is negative, or not finite.
+        """
+        calls, tokens = given.calls, given.tokens
+        if calls < 0 or tokens < 0:
+            raise ValidationError(
+                f"calls={calls!r}, tokens={tokens!r} are no amounts", hint="give whole numbers >= 0"
+            )
+        return Amounts(min(calls, MOST), min(tokens, MOST), nano(given.usd))
 
 
 NOTHING: Final = Amounts()
 
 
 def nano(usd: Decimal | None) -> int:
-    """Return billionths of a USD, rounded up; 0 for None."""
+    """Return billionths of a USD, rounded up; 0 for None.
+
+    Raises:
+        ValidationError: it is negative, or not finite.
+    """
     if not usd:
         return 0
+    if not usd.is_finite() or usd < 0:
+        raise ValidationError(
+            f"usd={usd!r} is no amount", hint="give a finite Decimal >= 0, or None when unknown"
+        )
     scaled = _EXACT.multiply(usd, _NANO)
     if scaled >= MOST:
         return MOST

@@ -9,7 +9,7 @@ from executors.gate.allowance import Caps
 from executors.gate.config.budget import BudgetSection
 from executors.gate.ledger.amounts import MOST
 
-__all__ = ["RULES", "Bound", "Bounds", "resource_of", "whole"]
+__all__ = ["RULES", "Bound", "Bounds", "dimension_of", "resource_of", "whole"]
 
 RULES: Final = {
     "usd": "budget.maxCostUsd",
@@ -79,6 +79,13 @@ def whole(name: str, bound: float | Decimal) -> int | None:
 def resource_of(name: str) -> str | None:
     """Return which resource a bound is about, None for another bound."""
     return name.removeprefix(_RESOURCE) if name.startswith(_RESOURCE) else None
+
+
+def dimension_of(name: str) -> str | None:
+    """Return the dimension of a bound, by its own name or by that of its rule; None for no bound."""
+    by_rule = {rule: dimension for dimension, rule in RULES.items()}
+    plain = by_rule.get(name, name.removeprefix("budget."))
+    return plain if plain in RULES or resource_of(plain) else None
 
 
 def _tighter(one: int | None, other: int | None) -> int | None:
