@@ -36,10 +36,14 @@ _numbers = count()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Exempted(Reservation):
-    """What a person allowed beyond the bounds: it has a block of its own."""
+class _Held(Reservation):
+    """A reservation in whole units."""
 
-    block: Block
+    amounts: Amounts
+    blind: bool = False
+    """Nobody knows what it costs."""
+    block: Block | None = None
+    """Of its own, where a person allowed it beyond the bounds."""
 
 
 class LedgerAllowance:
@@ -91,7 +95,9 @@ class LedgerAllowance:
                 self._slice.blind += blind
                 self._open += 1
         self._tell()
-        return Reservation(estimate=estimate, tag=tag) if full is None else full
+        if full is not None:
+            return full
+        return _Held(estimate=estimate, tag=tag, amounts=need, blind=blind)
 
     def grow(self, reservation: Reservation, more: Estimate) -> Full | None:
         """Set more aside under a reservation that stands for many calls, or say why not."""
@@ -100,7 +106,7 @@ class LedgerAllowance:
             full = self._room(more, need, blind=False)
             if full is None:
                 self._slice.hold(need)
-                reservation.estimate = _estimate(Amounts.of(reservation.estimate).plus(need))
+                _change(reservation, _ours(reservation).amounts.plus(need))
         self._tell()
         return full
 
@@ -111,7 +117,7 @@ class LedgerAllowance:
             BudgetUnavailable: the ledger cannot be used.
         """
         block = self.ledger.exempt(self.holder, estimate)
-        return _Exempted(estimate=estimate, tag=tag, block=block)
+        return _exempted(estimate, tag, block)
 
     def exempt_next(self, estimate: Estimate) -> None:
         """Let the next reservation of this estimate pass: for who allows a call that waits."""
@@ -128,29 +134,31 @@ class LedgerAllowance:
     # ---------------------------------------------------------------- settling
 
     def settle(self, reservation: Reservation, *, tokens: int | None, usd: Decimal | None) -> bool:
-        estimate, held = reservation.estimate, Amounts.of(reservation.estimate)
+        ours = _ours(reservation)
+        held = ours.amounts
         used = Amounts(
-            held.calls,
-            held.tokens if tokens is None else _whole(tokens),
-            held.usd if usd is None else nano(usd),
+            held[0],
+            held[1] if tokens is None else _whole(tokens),
+            held[2] if usd is None else nano(usd),
         )
-        dear = used.usd > held.usd
-        long = used.tokens > held.tokens
-        self._close(reservation, held, _spent(estimate, used, usd), report=dear or long)
-        return long or (dear and estimate.usd is not None)
+        long, dear = used[1] > held[1], used[2] > held[2]
+        self._close(ours, _spent(ours, used, usd), report=dear or long)
+        return long or (dear and ours.estimate.usd is not None)
 
     def release(self, reservation: Reservation) -> None:
-        self._close(reservation, Amounts.of(reservation.estimate), Spent(NOTHING), report=False)
+        self._close(_ours(reservation), Spent(NOTHING), report=False)
 
     def draw(self, reservation: Reservation, drawn: Drawn) -> bool:
         """Charge what was used of such a reservation; the rest stays set aside. True for an overrun."""
-        held, used = Amounts.of(reservation.estimate), Amounts.of(drawn)
+        ours, used = _ours(reservation), Amounts.of(drawn)
+        held = ours.amounts
         left = held.over(used)
         over = used.tokens > held.tokens or used.usd > held.usd
         with self._lock:
-            self._slice.hold(left.less(held))
-            self._slice.spend(Spent(used, int(used.usd > 0), False if used.usd else None))
-            reservation.estimate, reservation.open = _estimate(left), True
+            _is_open(ours)
+            self._slice.end(held, Spent(used, int(used.usd > 0), False if used.usd else None))
+            self._slice.hold(left)
+            _change(ours, left)
             if over:
                 self._slice.report(close=False)
         self._tell()
@@ -206,7 +214,8 @@ class LedgerAllowance:
         """Others are about to join: keep nothing from now on while nothing is in flight."""
         with self._lock:
             self._shared = True
-            self._rest()
+            if not self._open:
+                self._rest()
         self._tell()
 
     def flush(self) -> None:
@@ -239,26 +248,23 @@ class LedgerAllowance:
         for place, (allowed, block) in enumerate(self._exempted):
             if allowed == estimate:
                 del self._exempted[place]
-                return _Exempted(estimate=estimate, tag=tag, block=block)
+                return _exempted(estimate, tag, block)
         return None
 
-    def _close(
-        self, reservation: Reservation, held: Amounts, spent: Spent, *, report: bool
-    ) -> None:
+    def _close(self, ours: _Held, spent: Spent, *, report: bool) -> None:
         with self._lock:
-            if not reservation.open:
-                raise ValidationError("a reservation is settled or released once, not twice")
-            reservation.open = False
-            if isinstance(reservation, _Exempted):
-                self._close_exempted(reservation.block, spent)
+            _is_open(ours)
+            ours.open = False
+            if ours.block is not None:
+                self._close_exempted(ours.block, spent)
             else:
-                self._slice.hold(NOTHING.less(held))
-                self._slice.spend(spent)
-                self._slice.blind -= is_blind(reservation.estimate)
+                self._slice.end(ours.amounts, spent)
+                self._slice.blind -= ours.blind
                 self._open -= 1
-                if report or self._slice.keeps_others_waiting:
+                if report or (ours.blind and self._slice.keeps_others_waiting):
                     self._slice.report(close=False)
-                self._rest()
+                if not self._open:
+                    self._rest()
         self._tell()
 
     def _close_exempted(self, block: Block, spent: Spent) -> None:
@@ -269,7 +275,7 @@ class LedgerAllowance:
 
     def _rest(self) -> None:
         """Give back what others may need while nothing is in flight here."""
-        if not self._open and (self._shared or not self._slice.alone):
+        if self._shared or not self._slice.alone:
             self._slice.report(close=True)
 
     def _forked(self) -> None:
@@ -291,8 +297,29 @@ def _made_up() -> str:
     return f"{os.getpid()}-{time.time_ns()}-{next(_numbers)}"
 
 
-def _estimate(amounts: Amounts) -> Estimate:
-    return Estimate(calls=amounts.calls, tokens=amounts.tokens, usd=usd_of(amounts.usd))
+def _ours(reservation: Reservation) -> _Held:
+    if not isinstance(reservation, _Held):
+        raise ValidationError(
+            f"{reservation!r} is of another allowance", hint="settle it where it was reserved"
+        )
+    return reservation
+
+
+def _is_open(reservation: Reservation) -> None:
+    if not reservation.open:
+        raise ValidationError("a reservation is settled or released once, not twice")
+
+
+def _exempted(estimate: Estimate, tag: Tag | None, block: Block) -> _Held:
+    return _Held(estimate=estimate, tag=tag, amounts=Amounts.of(estimate), block=block)
+
+
+def _change(reservation: Reservation, amounts: Amounts) -> None:
+    """Let a reservation that stands for many calls be another amount from now on."""
+    _ours(reservation).amounts = amounts
+    reservation.estimate = Estimate(
+        calls=amounts.calls, tokens=amounts.tokens, usd=usd_of(amounts.usd)
+    )
 
 
 def _whole(tokens: int) -> int:
@@ -301,9 +328,9 @@ def _whole(tokens: int) -> int:
     return min(tokens, MOST)
 
 
-def _spent(estimate: Estimate, used: Amounts, usd: Decimal | None) -> Spent:
+def _spent(held: _Held, used: Amounts, usd: Decimal | None) -> Spent:
     """Return what a call adds. One that failed unbilled says nothing about its price."""
     if usd is None:
-        return Spent(used, 0, True if is_blind(estimate) else None)
-    known = bool(usd) or estimate.usd is not None
+        return Spent(used, 0, True if held.blind else None)
+    known = bool(usd) or held.estimate.usd is not None
     return Spent(used, int(bool(usd)), False if known else None)

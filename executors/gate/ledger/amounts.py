@@ -72,7 +72,7 @@ def nano(usd: Decimal | None) -> int:
     """
     if not usd:
         return 0
-    if not usd.is_finite() or usd < 0:
+    if not (usd.is_finite() and usd > 0):
         raise ValidationError(
             f"usd={usd!r} is no amount", hint="give a finite Decimal >= 0, or None when unknown"
         )

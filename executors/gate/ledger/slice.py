@@ -14,6 +14,8 @@ from executors.gate.ledger.totals import Totals
 
 __all__ = ["Slice"]
 
+_NONE: tuple[int, int, int] = NOTHING
+
 
 class Slice:
     """What one holder may still use; whoever owns it lets in one thread at a time.
@@ -27,9 +29,9 @@ class Slice:
         self._holder = holder
         self._block: Block | None = None
         # What the block holds beyond what is in flight and what is not reported.
-        self._free = NOTHING
-        self._in_flight = NOTHING
-        self._spent = Spent(NOTHING)
+        self._free = self._in_flight = self._used = _NONE
+        self._priced = 0
+        self._unpriced: bool | None = None
         self.broken: BudgetUnavailable | None = None
         """Why nothing passes any more."""
         self.blind = 0
@@ -62,38 +64,41 @@ class Slice:
             return Full(halted=error, final=True)
 
     def hold(self, more: Amounts) -> None:
-        """Set some aside; give it back where it is negative."""
-        self._in_flight = self._in_flight.plus(more)
-        self._free = self._free.less(more)
+        """Set some aside."""
+        calls, tokens, usd = more
+        free, held = self._free, self._in_flight
+        self._free = (free[0] - calls, free[1] - tokens, free[2] - usd)
+        self._in_flight = (held[0] + calls, held[1] + tokens, held[2] + usd)
 
-    def spend(self, spent: Spent) -> None:
-        """Note what was used, of what is free."""
-        before = self._spent
-        self._free = self._free.less(spent.amounts)
-        self._spent = Spent(
-            before.amounts.plus(spent.amounts),
-            before.priced + spent.priced,
-            before.unpriced if spent.unpriced is None else spent.unpriced,
-        )
+    def end(self, was: Amounts, spent: Spent) -> None:
+        """Note what was used of what was set aside; the rest is free again."""
+        (calls, tokens, usd), priced, unpriced = spent
+        free, held, used = self._free, self._in_flight, self._used
+        self._free = (free[0] + was[0] - calls, free[1] + was[1] - tokens, free[2] + was[2] - usd)
+        self._in_flight = (held[0] - was[0], held[1] - was[1], held[2] - was[2])
+        self._used = (used[0] + calls, used[1] + tokens, used[2] + usd)
+        self._priced += priced
+        if unpriced is not None:
+            self._unpriced = unpriced
 
     def report(self, *, close: bool) -> None:
         """Report what was used; give the rest back where that is the end of it."""
-        block, spent = self._block, self._spent
+        block = self._block
         if block is None or self.broken is not None:
             return
         try:
             block = replace(block, right=block.right and self.blind > 0)
-            block = self._ledger.report(block, spent, close=close)
+            block = self._ledger.report(block, self._spent(), close=close)
         except BudgetUnavailable as error:  # what was paid is paid: the next call ends the run
             self.broken = error
             return
-        self._spent = Spent(NOTHING)
-        self._block = None if close else block
-        self._free = NOTHING if close else block.amounts.less(self._in_flight)
+        self._told(block)
+        if close:
+            self._block = None
 
     def unreported(self) -> Totals:
         """Return what the ledger does not know yet."""
-        amounts, priced, unpriced = self._spent
+        amounts, priced, unpriced = self._spent()
         return Totals(
             calls=amounts.calls,
             tokens=amounts.tokens,
@@ -108,9 +113,20 @@ class Slice:
             return Full(halted=self.broken, final=True)
         block = self._block or Block(id=0, holder=self._holder, amounts=NOTHING, expires=0.0)
         block, full = self._ledger.refill(
-            block, self._spent, estimate, in_flight=self._in_flight, blind=self.blind > 0
+            block,
+            self._spent(),
+            estimate,
+            in_flight=Amounts(*self._in_flight),
+            blind=self.blind > 0,
         )
-        self._spent = Spent(NOTHING)
         self._block = block if block.id else None
-        self._free = block.amounts.less(self._in_flight)
+        self._told(block)
         return full
+
+    def _spent(self) -> Spent:
+        return Spent(Amounts(*self._used), self._priced, self._unpriced)
+
+    def _told(self, block: Block) -> None:
+        """The ledger knows all that was used."""
+        self._used, self._priced, self._unpriced = _NONE, 0, None
+        self._free = block.amounts.less(Amounts(*self._in_flight))
