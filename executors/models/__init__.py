@@ -7,6 +7,8 @@ taught    tools for models that know of none
 shown     the text of an answer as it comes
 breaker   a model that is left alone for a while when it fails
 fallback  several models, asked in order
+masked    a model that sees no personal data
+masking   how personal data is found in texts
 wire      bounded HTTP, for every provider that is a server
 openai    chat completions of any compatible server
 local     llama.cpp on this machine

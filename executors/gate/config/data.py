@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from executors.gate.config.section import Section
+from executors.models.masking import PersonalKind
 
 __all__ = ["DataSection", "PersonalKind"]
-
-PersonalKind = Literal["email", "phone", "iban", "card", "ip"]
-"""A kind of personal data that is found by its form, and by its check digits where it has them."""
 
 
 class DataSection(Section):
@@ -20,3 +16,6 @@ class DataSection(Section):
     subdomains. This machine is always allowed; None allows every host, [] none."""
     mask: list[PersonalKind] | tuple[PersonalKind, ...] = ()
     """Kinds of personal data that are masked in what a model on another machine is shown."""
+    phone_region: str | None = None
+    """Two letters of the country whose telephone numbers may stand without "+"; None finds those alone
+    that begin with it."""

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 from executors.errors import ConfigError
 from executors.gate.config.data import DataSection
 from executors.gate.decisions import Deny
-from executors.models.base import ModelInfo
+from executors.models.base import Model, ModelInfo
+from executors.models.masked import masked
+from executors.models.masking import Masking
 from executors.models.wire.destinations import NoDestination, host_of
 from executors.models.wire.origins import is_loopback, proxy_of
 
@@ -30,12 +32,24 @@ class DataRule:
 
     Raises:
         ConfigError: an entry of `data.hosts` is no host.
+        MissingExtra: `data.mask` needs the extra `mask`, which is not installed.
+        ValidationError: `data.phone_region` is no region.
     """
 
     def __init__(self, section: DataSection) -> None:
         hosts = section.hosts
         self._places = None if hosts is None else frozenset(map(_listed, hosts))
         self._shown = ", ".join(hosts or ()) or "no host"
+        self._kinds, self._region = tuple(section.mask), section.phone_region
+        if self._kinds:
+            Masking(self._kinds, region=self._region)
+
+    def masked(self, model: Model) -> Model:
+        """Return the model that texts are sent to: behind the mask where it is not on this machine."""
+        info = model.info
+        if all(is_here(one.origin) for one in (info, *info.others)):
+            return model
+        return masked(model, self._kinds, region=self._region)
 
     def deny_model(self, info: ModelInfo) -> Deny | None:
         """Return why a model may not be asked: for its own host, or that of one that may stand in."""
@@ -65,16 +79,16 @@ class DataRule:
     def _has(self, origin: str) -> bool:
         assert self._places is not None
         host, port = _place(origin)
-        return (host, port) in self._places or (host, None) in self._places
+        return port is not None and bool({(host, port), (host, None)} & self._places)
 
 
 def _place(origin: str) -> tuple[str, int | None]:
-    """Return host and port of an origin; what names none stands for itself and matches no entry."""
+    """Return host and port of an origin; what names none stands for itself, without a port."""
     try:
         parts = urlsplit(origin)
         return host_of(parts.hostname or ""), parts.port or _PORTS.get(parts.scheme)
     except (NoDestination, ValueError):
-        return origin, -1
+        return origin, None
 
 
 def _listed(entry: str) -> tuple[str, int | None]:

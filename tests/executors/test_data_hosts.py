@@ -1,0 +1,126 @@
+"""Which hosts texts may go to. Reverting any of these lets texts out, and turns one of the tests red: a list
+that is empty permits nothing, a stand-in model is asked for too, an origin that says nothing is elsewhere, a
+proxy reads what is not encrypted, names are matched whole."""
+
+import pytest
+
+from executors.errors import ConfigError
+from executors.gate.config.data import DataSection
+from executors.gate.rules.hosts import DataRule, is_here
+from executors.messages import ModelReply, ModelRequest
+from executors.models.base import ModelInfo
+from executors.models.fakes.scripted import ScriptedModel
+from executors.models.masked import Masked
+
+API = "https://api.example.com:443"
+
+
+class Elsewhere(ScriptedModel):
+    """A model on another machine."""
+
+    @property
+    def info(self) -> ModelInfo:
+        return ModelInfo(provider="openai", name="m", origin=API)
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        raise NotImplementedError
+
+
+def denied(origin: str, hosts: list[str] | None) -> bool:
+    found = DataRule(DataSection(hosts=hosts)).deny_host(origin)
+    assert found is None or found.rule == "data.hosts"
+    return found is not None
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts"),
+    [
+        (API, None),
+        (API, ["api.example.com"]),
+        (API, ["API.Example.COM."]),
+        (API, ["other.example", "api.example.com:443"]),
+        ("http://api.example.com:80", ["api.example.com:80"]),
+        ("https://[2606:4700::1]:443", ["2606:4700::1"]),
+        ("https://[2606:4700::1]:8443", ["[2606:4700:0::1]:8443"]),
+        ("https://8.8.8.8:443", ["8.8.8.8"]),
+        ("https://xn--bcher-kva.example:443", ["bücher.example"]),
+        ("in-process", []),
+        ("http://localhost:11434", []),
+        ("http://127.0.0.1:8000", []),
+        ("http://[::1]:8000", []),
+    ],
+)
+def test_texts_may_go_there(origin: str, hosts: list[str] | None) -> None:
+    assert not denied(origin, hosts)
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts"),
+    [
+        (API, []),
+        (API, ["example.com"]),
+        (API, ["api.example.com.evil.example"]),
+        ("https://evil-api.example.com:443", ["api.example.com"]),
+        ("https://sub.api.example.com:443", ["api.example.com"]),
+        ("https://api.example.com:8443", ["api.example.com:443"]),
+        ("http://localhost.evil.example:80", []),
+        ("http://10.0.0.1:80", []),
+        ("http://0.0.0.0:80", []),
+        ("elsewhere", ["elsewhere"]),
+        ("localhost", []),
+        ("", []),
+        ("https://", []),
+        ("https://a:b:c", ["a"]),
+    ],
+)
+def test_texts_may_not_go_there(origin: str, hosts: list[str]) -> None:
+    assert denied(origin, hosts)
+
+
+def test_a_model_that_may_stand_in_is_asked_for_too() -> None:
+    rule = DataRule(DataSection(hosts=["api.example.com"]))
+    other = ModelInfo(provider="openai", name="n", origin="https://other.example:443")
+    info = ModelInfo(provider="openai", name="m", origin=API)
+    assert rule.deny_model(info) is None
+    found = rule.deny_model(ModelInfo(provider="openai", name="m", origin=API, others=(other,)))
+    assert found is not None
+    assert "'other.example'" in found.reason
+    assert "api.example.com" in found.reason
+
+
+def test_a_proxy_that_could_read_the_texts_has_to_be_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    plain = "http://api.example.com:80"
+    assert denied(plain, ["api.example.com"])
+    assert not denied(plain, ["api.example.com", "proxy.example"])
+    assert not denied(API, ["api.example.com"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["https://api.example.com", "*.example.com", "*", "", "a b", "a/b", "host:port", "a:1:2"],
+)
+def test_an_entry_that_is_no_host_is_refused(entry: str) -> None:
+    with pytest.raises(ConfigError, match="is no host"):
+        DataRule(DataSection(hosts=[entry]))
+
+
+def test_texts_are_masked_for_models_elsewhere_alone() -> None:
+    rule = DataRule(DataSection(mask=["email"]))
+    assert isinstance(rule.masked(Elsewhere()), Masked)
+    here = ScriptedModel()
+    assert rule.masked(here) is here
+    plain = Elsewhere()
+    assert DataRule(DataSection()).masked(plain) is plain
+
+
+def test_what_is_here_is_this_process_and_this_machine() -> None:
+    assert [
+        origin for origin in ("in-process", "http://127.0.0.1:1", API, "") if is_here(origin)
+    ] == [
+        "in-process",
+        "http://127.0.0.1:1",
+    ]
