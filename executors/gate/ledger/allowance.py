@@ -142,11 +142,11 @@ class LedgerAllowance:
             held[2] if usd is None else nano(usd),
         )
         long, dear = used[1] > held[1], used[2] > held[2]
-        self._close(ours, _spent(ours, used, usd), report=dear or long)
+        self._close(ours, _spent(ours, used, usd), over=dear or long)
         return long or (dear and ours.estimate.usd is not None)
 
     def release(self, reservation: Reservation) -> None:
-        self._close(_ours(reservation), Spent(NOTHING), report=False)
+        self._close(_ours(reservation), Spent(NOTHING), over=False)
 
     def draw(self, reservation: Reservation, drawn: Drawn) -> bool:
         """Charge what was used of such a reservation; the rest stays set aside. True for an overrun."""
@@ -160,7 +160,7 @@ class LedgerAllowance:
             self._slice.hold(left)
             _change(ours, left)
             if over:
-                self._slice.report(close=False)
+                self._overran()
         self._tell()
         return over
 
@@ -251,7 +251,7 @@ class LedgerAllowance:
                 return _exempted(estimate, tag, block)
         return None
 
-    def _close(self, ours: _Held, spent: Spent, *, report: bool) -> None:
+    def _close(self, ours: _Held, spent: Spent, *, over: bool) -> None:
         with self._lock:
             _is_open(ours)
             ours.open = False
@@ -261,17 +261,25 @@ class LedgerAllowance:
                 self._slice.end(ours.amounts, spent)
                 self._slice.blind -= ours.blind
                 self._open -= 1
-                if report or (ours.blind and self._slice.keeps_others_waiting):
+                if over:
+                    self._overran()
+                elif ours.blind and self._slice.keeps_others_waiting:
                     self._slice.report(close=False)
                 if not self._open:
                     self._rest()
         self._tell()
 
     def _close_exempted(self, block: Block, spent: Spent) -> None:
+        self._slice.forget()
         try:
             self.ledger.report(block, spent, close=True)
         except BudgetUnavailable as error:  # as with any other block
             self._slice.broken = error
+
+    def _overran(self) -> None:
+        """Tell the family at once, and ask before the next call whether it may go."""
+        self._slice.report(close=False)
+        self._slice.ask = True
 
     def _rest(self) -> None:
         """Give back what others may need while nothing is in flight here."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
+from executors.clock import Clock
 from executors.errors import BudgetUnavailable
 from executors.gate.allowance import Estimate, Full
 from executors.gate.ledger.amounts import NOTHING, Amounts, usd_of
@@ -15,6 +17,25 @@ from executors.gate.ledger.totals import Totals
 __all__ = ["Slice"]
 
 _NONE: tuple[int, int, int] = NOTHING
+
+
+class _Refused:
+    """A refusal that holds until something ends here: of many that wait, one asks the ledger."""
+
+    def __init__(self, need: Amounts, full: Full, clock: Clock, *, blind: bool) -> None:
+        self._need = need
+        self._full = full
+        self._blind = blind
+        self._until = clock.monotonic() + (inf if full.again is None else full.again)
+
+    def of(self, need: Amounts, clock: Clock, *, blind: bool) -> Full | None:
+        """Return it for a call that needs no less; None where somebody has to ask anew."""
+        least = self._need
+        less = need[0] < least[0] or need[1] < least[1] or need[2] < least[2]
+        other = self._blind and not blind
+        if less or other or self._full.final or clock.monotonic() >= self._until:
+            return None
+        return self._full
 
 
 class Slice:
@@ -32,10 +53,13 @@ class Slice:
         self._free = self._in_flight = self._used = _NONE
         self._priced = 0
         self._unpriced: bool | None = None
+        self._refused: _Refused | None = None
         self.broken: BudgetUnavailable | None = None
         """Why nothing passes any more."""
         self.blind = 0
         """Calls in flight whose price nobody knows."""
+        self.ask = False
+        """Whether to ask the ledger before the next call, whatever the block holds."""
 
     @property
     def alone(self) -> bool:
@@ -51,14 +75,20 @@ class Slice:
         """Make room for a call, or say why there is none."""
         block, free = self._block, self._free
         if block is not None and not (
-            need[0] > free[0]
+            self.ask
+            or need[0] > free[0]
             or need[1] > free[1]
             or need[2] > free[2]
             or (blind and not block.free)
         ):
             return None
+        clock, known = self._ledger.clock, self._refused
+        if known is not None and (full := known.of(need, clock, blind=blind)) is not None:
+            return full
         try:
-            return self._filled(estimate)
+            full = self._filled(estimate)
+            self._refused = None if full is None else _Refused(need, full, clock, blind=blind)
+            return full
         except BudgetUnavailable as error:
             self.broken = error
             return Full(halted=error, final=True)
@@ -72,6 +102,7 @@ class Slice:
 
     def end(self, was: Amounts, spent: Spent) -> None:
         """Note what was used of what was set aside; the rest is free again."""
+        self._refused = None
         (calls, tokens, usd), priced, unpriced = spent
         free, held, used = self._free, self._in_flight, self._used
         self._free = (free[0] + was[0] - calls, free[1] + was[1] - tokens, free[2] + was[2] - usd)
@@ -80,6 +111,10 @@ class Slice:
         self._priced += priced
         if unpriced is not None:
             self._unpriced = unpriced
+
+    def forget(self) -> None:
+        """There may be room that was not there before."""
+        self._refused = None
 
     def report(self, *, close: bool) -> None:
         """Report what was used; give the rest back where that is the end of it."""
@@ -120,6 +155,7 @@ class Slice:
             blind=self.blind > 0,
         )
         self._block = block if block.id else None
+        self.ask = full is not None and full.final
         self._told(block)
         return full
 
