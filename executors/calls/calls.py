@@ -235,13 +235,14 @@ class Calls:
         found = self._lines.get(id(model))
         if found is None:
             info = model.info
+            sends_to = model if self._outlet is None else self._outlet.model(model)
             found = self._lines[id(model)] = _Line(
                 model=model,
-                sends_to=model if self._outlet is None else self._outlet.model(model),
+                sends_to=sends_to,
                 spec=info.spec,
                 endpoint=self.endpoint(model),
                 tariff=Tariff(self._prices, info),
-                keys=CallKeys(info),
+                keys=CallKeys(sends_to.info),
             )
         return found
 
