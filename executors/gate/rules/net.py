@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from executors.errors import ConfigError
+from executors.gate.actions import Action
 from executors.gate.config.net import NetSection
 from executors.gate.decisions import Deny
 from executors.models.wire.destinations import (
@@ -13,9 +12,6 @@ from executors.models.wire.destinations import (
     destination_of,
     host_of,
 )
-
-if TYPE_CHECKING:
-    from executors.gate.actions import Action
 
 __all__ = ["NetRule"]
 
