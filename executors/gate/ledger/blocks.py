@@ -31,7 +31,7 @@ class Block:
     right: bool = False
     """Its holder may make one such call at a time; nobody else may meanwhile."""
     alone: bool = True
-    """Nobody else held anything when this one was written last."""
+    """Nobody else was here of late, when this one was written last."""
     exempt: bool = False
     """A person allowed it beyond the bounds, for one action."""
 
@@ -102,10 +102,10 @@ def settle(
     return left
 
 
-def lapse(file: sqlite3.Connection, state: State, now: float) -> int:
+def lapse(file: sqlite3.Connection, state: State) -> int:
     """Count the blocks as used that were not renewed in time; return how many."""
     rows = file.execute(
-        "SELECT id, calls, tokens, usd FROM blocks WHERE expires <= ? AND NOT lapsed", (now,)
+        "SELECT id, calls, tokens, usd FROM blocks WHERE expires <= ? AND NOT lapsed", (state.now,)
     ).fetchall()
     for number, *amounts in rows:
         held = Amounts(*amounts)
@@ -151,12 +151,11 @@ def _unlapse(state: State, held: Amounts) -> None:
 
 def _charge(file: sqlite3.Connection, state: State, holder: str, spent: Spent) -> None:
     state.spend(spent)
-    if any(spent.amounts):
-        file.execute(
-            "INSERT INTO holders VALUES (?1, ?2, ?3, ?4) ON CONFLICT (holder) DO UPDATE SET"
-            " calls = calls + ?2, tokens = tokens + ?3, usd = usd + ?4",
-            (holder, *spent.amounts),
-        )
+    file.execute(
+        "INSERT INTO holders VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (holder) DO UPDATE SET"
+        " calls = calls + ?2, tokens = tokens + ?3, usd = usd + ?4, seen = ?5",
+        (holder, *spent.amounts, state.now),
+    )
 
 
 def _lower(file: sqlite3.Connection, state: State, by: Amounts) -> None:

@@ -142,7 +142,7 @@ class Books:
 
     def _look(self) -> State:
         with self._file.reading() as file:
-            return load(file)
+            return load(file, self._now())
 
     def _now(self) -> float:
         return self.clock.now().timestamp()
@@ -150,7 +150,7 @@ class Books:
     @contextmanager
     def _change(self, holder: str = "") -> Generator[tuple[sqlite3.Connection, State]]:
         with self._file.transaction() as file:
-            state = load(file, holder)
+            state = load(file, self._now(), holder)
             yield file, state
             save(file, state)
             warned = self._warned(file, state)
@@ -189,7 +189,7 @@ class Books:
 def _fill(file: sqlite3.Connection, rebuild: Callable[[], Totals]) -> None:
     """Write totals that were added up from the audit into a new file."""
     totals = rebuild()
-    state = load(file)
+    state = load(file, 0.0)
     state.add(totals)
     save_resources(file, state, totals.resources)
     save(file, state)

@@ -26,7 +26,7 @@ class Counting(Books):
     def refuses(self, kind: Kind, *, depth: int | None = None) -> Refused | None:
         """Return what `admit` would say now, and count nothing."""
         with self._file.reading() as file:
-            return self._refusal(file, load(file), kind, 1, depth)
+            return self._refusal(file, load(file, self._now()), kind, 1, depth)
 
     def admit(
         self,
@@ -77,9 +77,9 @@ class Counting(Books):
             case "child":
                 return self._too_many(state, n, self.depth if depth is None else depth)
             case "spawn":
-                return self._too_fast(file, kind, n, self._spawn.rate_per_minute)
+                return self._too_fast(file, state.now, kind, n, self._spawn.rate_per_minute)
             case "defer":
-                return self._too_fast(file, kind, n, self._defer.rate_per_minute)
+                return self._too_fast(file, state.now, kind, n, self._defer.rate_per_minute)
         assert_never(kind)
 
     def _too_many(self, state: State, n: int, depth: int) -> Deny | None:
@@ -97,9 +97,14 @@ class Counting(Books):
         return None
 
     def _too_fast(
-        self, file: sqlite3.Connection, kind: Literal["spawn", "defer"], n: int, most: float
+        self,
+        file: sqlite3.Connection,
+        now: float,
+        kind: Literal["spawn", "defer"],
+        n: int,
+        most: float,
     ) -> Deny | None:
-        done = admitted(file, kind, self._now())
+        done = admitted(file, kind, now)
         if done + n <= most:
             return None
         return Deny(
@@ -116,7 +121,7 @@ class Counting(Books):
             case "child":
                 state.children += n
             case "spawn" | "defer":
-                write_admission(file, kind, self._now(), n)
+                write_admission(file, kind, state.now, n)
             case _:
                 assert_never(kind)
 

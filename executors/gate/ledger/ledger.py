@@ -71,18 +71,17 @@ class Ledger(Counting):
             The block as it is now, and why it did not grow.
         """
         with self._change(block.holder) as (file, state):
-            now = self._now()
-            blocks.lapse(file, state, now)
+            blocks.lapse(file, state)
             left = blocks.settle(file, state, block, spent, close=False)
             caps = self._bounds.effective(state.caps)
             free = self._lending.is_free(caps)
             block = replace(
                 block,
                 amounts=left,
-                expires=now + _SECONDS,
+                expires=state.now + _SECONDS,
                 free=free,
                 right=block.right and blind,
-                alone=not state.others,
+                alone=not state.company,
             )
             more = self._lending.growth(state, caps, need, left.less(in_flight), blind=blind)
             if not isinstance(more, Amounts):
@@ -100,7 +99,9 @@ class Ledger(Counting):
         spent = drawn if isinstance(drawn, Spent) else Spent(Amounts.of(drawn))
         with self._change(block.holder) as (file, state):
             left = blocks.settle(file, state, block, spent, close=close)
-            block = replace(block, amounts=left, expires=self._now() + _SECONDS)
+            block = replace(
+                block, amounts=left, expires=state.now + _SECONDS, alone=not state.company
+            )
             if not close:
                 blocks.write(file, block)
             return block
@@ -118,14 +119,14 @@ class Ledger(Counting):
                 state.caps[name] = bound
                 save_bound(file, name, bound)
             block = Block(
-                id=0, holder=holder, amounts=NOTHING, expires=self._now() + _SECONDS, exempt=True
+                id=0, holder=holder, amounts=NOTHING, expires=state.now + _SECONDS, exempt=True
             )
             return blocks.grow(file, block, amounts)
 
     def reap(self) -> int:
         """Count the blocks as used that were not renewed in time; return how many. `draw` does too."""
         with self._change() as (file, state):
-            return blocks.lapse(file, state, self._now())
+            return blocks.lapse(file, state)
 
     def lapsed(self) -> Mapping[str, Drawn]:
         """Return what each holder that did not renew counts as having used since its last report."""

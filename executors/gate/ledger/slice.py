@@ -63,7 +63,7 @@ class Slice:
 
     @property
     def alone(self) -> bool:
-        """Nobody else held anything when the ledger was asked last."""
+        """Nobody else was there of late, when the ledger was told last."""
         return self._block is None or self._block.alone
 
     @property

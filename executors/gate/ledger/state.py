@@ -13,6 +13,7 @@ from executors.gate.ledger.totals import Totals
 
 __all__ = ["Spent", "State", "load", "save", "save_bound", "save_resources"]
 
+_LATELY: Final = 60.0
 _TOP: Final = 2**61
 """Sums stay below what the file's integers hold, whatever is reported."""
 
@@ -31,6 +32,8 @@ class Spent(NamedTuple):
 class State:
     """One run family at one moment."""
 
+    now: float
+    """Seconds since 1970."""
     used: Amounts
     turns: int
     tool_rounds: int
@@ -44,6 +47,8 @@ class State:
     """Set aside in blocks that have not lapsed."""
     others: bool
     """Some of it by others than who asks."""
+    company: bool
+    """Others were here within the last minute, whether they hold anything now or not."""
     unpriced_elsewhere: bool
     """Somebody else makes a call whose price nobody knows."""
 
@@ -93,10 +98,11 @@ class State:
         )
 
 
-def load(file: sqlite3.Connection, holder: str = "") -> State:
+def load(file: sqlite3.Connection, now: float, holder: str = "") -> State:
     """Read the state.
 
     Args:
+        now: by the clock, in seconds since 1970.
         holder: who asks, so that the blocks of others are told apart.
     """
     family = file.execute(
@@ -110,7 +116,12 @@ def load(file: sqlite3.Connection, holder: str = "") -> State:
         " FROM blocks WHERE NOT lapsed",
         (holder,),
     ).fetchone()
+    company = file.execute(
+        "SELECT EXISTS (SELECT 1 FROM holders WHERE holder != ? AND seen > ?)",
+        (holder, now - _LATELY),
+    ).fetchone()
     return State(
+        now=now,
         used=Amounts(calls, tokens, usd),
         turns=turns,
         tool_rounds=tool_rounds,
@@ -127,6 +138,7 @@ def load(file: sqlite3.Connection, holder: str = "") -> State:
         },
         held=Amounts(*held[:3]),
         others=bool(held[3]),
+        company=bool(company[0]),
         unpriced_elsewhere=bool(held[4]),
     )
 
