@@ -184,7 +184,7 @@ class Liar(str):
     __repr__ = __str__
 
     def __len__(self) -> int:
-        return -1
+        return 1
 
 
 def test_texts_and_numbers_are_taken_by_what_they_hold_not_by_what_they_say() -> None:
