@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from executors.gate.config.audit import AuditSection
 from executors.gate.config.bash import BashSection
 from executors.gate.config.budget import BudgetSection
 from executors.gate.config.content import ContentSection
@@ -13,6 +14,7 @@ from executors.gate.config.fs import FsSection
 from executors.gate.config.human import HumanSection
 from executors.gate.config.limits import LimitsSection
 from executors.gate.config.net import NetSection
+from executors.gate.config.secrets import SecretsSection
 from executors.gate.config.section import Section
 from executors.gate.config.spawning import DeferSection, SpawnSection
 from executors.gate.config.tools import ToolsSection
@@ -38,4 +40,6 @@ class GateConfig(Section):
     data: DataSection = Field(default_factory=DataSection)
     spawn: SpawnSection = Field(default_factory=SpawnSection)
     defer: DeferSection = Field(default_factory=DeferSection)
+    audit: AuditSection = Field(default_factory=AuditSection)
     human: HumanSection = Field(default_factory=HumanSection)
+    secrets: SecretsSection = Field(default_factory=SecretsSection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import field_validator
@@ -9,7 +10,7 @@ from pydantic import field_validator
 from executors.gate.config.section import Section
 from executors.gate.config.texts import Texts, require_texts
 
-__all__ = ["ContentSection"]
+__all__ = ["MEANINGS", "ContentSection"]
 
 _RECURSIVE: Final = r"(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive)"
 _FORCED: Final = r"(?:-[a-zA-Z]*f[a-zA-Z]*|--force)"
@@ -19,22 +20,24 @@ _BOTH: Final = (
     rf"|{_RECURSIVE}\s+{_OPTIONS}{_FORCED}|{_FORCED}\s+{_OPTIONS}{_RECURSIVE})"
 )
 
-_DENIED: Final = (
-    # Everything below a place at the root, in any spelling of the options and in any order.
-    rf"\brm\s+{_OPTIONS}{_BOTH}\s+(?:[^;|&<>\n]*[ \t])?[\"']?/",
-    rf"\brm\s+{_OPTIONS}[\"']?/\S*\s+{_OPTIONS}{_BOTH}",
-    # Someone else's work on a branch.
-    r"\bgit\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*push\s(?:[^;|&\n]*\s)?(?:--force\b|-[a-zA-Z]*f[a-zA-Z]*\b|\+\S)",
-    r"(?i)\bdrop\s+(?:table|database|schema)\b",
-    r"(?i)\btruncate\s+table\b",
-    # All rows: nothing but the end of the statement follows the table.
-    r"(?i)\bdelete\s+from\s+[\w.`\"\[\]-]+\s*(?:[;'\")]|--|/\*|\\|$)",
-)
-_ASKED: Final = (
-    r"(?i)\"method\"\s*:\s*\"delete\"",
-    r"(?i)\bpurge\b",
-    r"(?i)\bdestroy\b",
-)
+# With what is said of them, since nobody reads these.
+_DENIED: Final = {
+    rf"\brm\s+{_OPTIONS}{_BOTH}\s+(?:[^;|&<>\n]*[ \t])?[\"']?/": "it removes by force what is below /",
+    rf"\brm\s+{_OPTIONS}[\"']?/\S*\s+{_OPTIONS}{_BOTH}": "it removes by force what is below /",
+    r"\bgit\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*push\s(?:[^;|&\n]*\s)?"
+    r"(?:--force\b|-[a-zA-Z]*f[a-zA-Z]*\b|\+\S)": "it overwrites what others pushed",
+    r"(?i)\bdrop\s+(?:table|database|schema)\b": "it drops a table",
+    r"(?i)\btruncate\s+table\b": "it empties a table",
+    # Nothing but the end of the statement follows the table.
+    r"(?i)\bdelete\s+from\s+[\w.`\"\[\]-]+\s*(?:[;'\")]|--|/\*|\\|$)": "it deletes all rows",
+}
+_ASKED: Final = {
+    r"(?i)\"method\"\s*:\s*\"delete\"": "it sends DELETE",
+    r"(?i)\bpurge\b": "it says purge",
+    r"(?i)\bdestroy\b": "it says destroy",
+}
+MEANINGS: Final[Mapping[str, str]] = {**_DENIED, **_ASKED}
+"""What the patterns that are there by default find, in words."""
 
 
 class ContentSection(Section):
@@ -45,9 +48,9 @@ class ContentSection(Section):
     `args.contents`).
     """
 
-    deny_patterns: Texts = _DENIED
+    deny_patterns: Texts = tuple(_DENIED)
     """What is denied. Left out, it is what destroys beyond repair; [] denies nothing."""
-    ask_patterns: Texts = _ASKED
+    ask_patterns: Texts = tuple(_ASKED)
     """What a person decides. Left out, it is what is likely to destroy; [] asks about nothing."""
 
     @field_validator("deny_patterns", "ask_patterns")

@@ -17,12 +17,12 @@ from executors.gate.config.faults import config_error
 from executors.gate.config.files import read_text
 from executors.gate.config.yaml_text import read_yaml
 
-__all__ = ["gate_config"]
+__all__ = ["load_config"]
 
 _SUFFIXES: Final = (".yaml", ".yml", ".toml", ".json")
 
 
-def gate_config(given: object) -> GateConfig:
+def load_config(given: object) -> GateConfig:
     """Return the configuration that a value is, or that stands in the file it names.
 
     Raises:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from executors.gate.actions import Action
-from executors.gate.config.content import ContentSection
+from executors.gate.config.content import MEANINGS, ContentSection
 from executors.gate.decisions import Ask, Deny
+from executors.gate.harmless import harmless
 from executors.gate.rules.patterns import Patterns
 
 __all__ = ["ContentRule"]
@@ -28,7 +29,7 @@ class ContentRule:
         found = self._denied.first(_read(action)) if self._denied else None
         if found is None:
             return None
-        return Deny(rule="content.denyPatterns", reason=f"it matches {found!r}")
+        return Deny(rule="content.denyPatterns", reason=_meant(found))
 
     def deny_broken(self, action: Action) -> Deny | None:
         """Return why an action cannot be judged; None where it can."""
@@ -43,7 +44,11 @@ class ContentRule:
         found = self._asked.first(_read(action)) if self._asked else None
         if found is None:
             return None
-        return Ask(rule="content.askPatterns", question=f"it matches {found!r}: let it happen?")
+        return Ask(rule="content.askPatterns", question=f"{_meant(found)}: let it happen?")
+
+
+def _meant(pattern: str) -> str:
+    return MEANINGS.get(pattern) or f"it matches {harmless(pattern, 200)}"
 
 
 def _read(action: Action) -> Iterator[str]:

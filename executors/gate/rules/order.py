@@ -18,6 +18,7 @@ from typing import Literal
 from executors.gate.actions import Action
 from executors.gate.config.config import GateConfig
 from executors.gate.decisions import Allow, Ask, Decision, Deny, Halt
+from executors.gate.rules.bash import BashRule
 from executors.gate.rules.content import ContentRule
 from executors.gate.rules.flags import FlagsRule
 from executors.gate.rules.fs import FsRule
@@ -45,6 +46,7 @@ class Rules:
         self._tools = ToolsRule(config.tools)
         self._content = ContentRule(config.content)
         self._flags = FlagsRule(config.flags)
+        self._bash = BashRule(config.bash)
         self._fs = FsRule(config.fs)
         self._net = NetRule(config.net)
 
@@ -85,7 +87,8 @@ class Rules:
 
     def _refused(self, action: Action, limits: LimitsCheck | None) -> Deny | Halt | None:
         return (
-            self._fs.deny(action)
+            self._bash.deny(action)
+            or self._fs.deny(action)
             or self._net.deny(action)
             or (limits("child") if limits is not None and action.kind == "spawn" else None)
             or self._tools.deny_arguments(action)
@@ -93,7 +96,7 @@ class Rules:
         )
 
     def _asked(self, action: Action) -> Ask | None:
-        return self._content.ask(action) or self._flags.ask(action)
+        return self._bash.ask(action) or self._content.ask(action) or self._flags.ask(action)
 
 
 def _rate(action: Action, limits: LimitsCheck | None) -> Deny | Halt | None:

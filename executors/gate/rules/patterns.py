@@ -32,6 +32,7 @@ class Patterns:
 
     def __init__(self, patterns: Sequence[str], *, key: str) -> None:
         self._compiled = [(pattern, _compiled(pattern, key)) for pattern in patterns]
+        self._any = _together(patterns) if self._compiled else None
 
     def __bool__(self) -> bool:
         return bool(self._compiled)
@@ -42,6 +43,8 @@ class Patterns:
             return None
         for text in texts:
             raw = sound(text).encode("utf-8")
+            if self._any is not None and self._any.search(raw) is None:
+                continue
             for pattern, expression in self._compiled:
                 if expression.search(raw) is not None:
                     return pattern
@@ -49,24 +52,37 @@ class Patterns:
 
 
 def _compiled(pattern: str, key: str) -> _Expression:
+    try:
+        expression = _expression(pattern)
+    except ValueError as error:
+        raise _refused(pattern, key, f"RE2 says: {error}") from None
+    if expression.search(b"") is not None:
+        raise _refused(pattern, key, "it matches every text")
+    return expression
+
+
+def _together(patterns: Sequence[str]) -> _Expression | None:
+    """Return what any of them finds, so that a text that none finds is read once; None where they have to stay apart."""
+    if any(r"\Q" in pattern for pattern in patterns):
+        return None  # a quotation that is left open would swallow what follows
+    try:
+        return _expression("|".join(f"(?:{pattern})" for pattern in patterns))
+    except ValueError:
+        return None
+
+
+def _expression(pattern: str) -> _Expression:
     # It has no types, and loads with the first pattern, not with the command line.
     re2: Any = import_module("re2")
     options = re2.Options()
     options.log_errors = False
     try:
         # Bytes, so that no offsets are counted back into characters that nobody asks for.
-        expression = cast("_Expression", re2.compile(sound(pattern).encode("utf-8"), options))
+        return cast("_Expression", re2.compile(sound(pattern).encode("utf-8"), options))
     except re2.error as error:
-        raise _refused(pattern, key, _said(error)) from None
-    if expression.search(b"") is not None:
-        raise _refused(pattern, key, "it matches every text")
-    return expression
-
-
-def _said(error: Exception) -> str:
-    words = error.args[0] if error.args else ""
-    said = words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
-    return f"RE2 says: {said}"
+        words = error.args[0] if error.args else ""
+        said = words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
+        raise ValueError(said) from None
 
 
 def _refused(pattern: str, key: str, why: str) -> ConfigError:

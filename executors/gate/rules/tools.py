@@ -9,6 +9,7 @@ from executors.gate.actions import Action
 from executors.gate.config.texts import Texts
 from executors.gate.config.tools import ToolsSection
 from executors.gate.decisions import Deny
+from executors.gate.harmless import harmless
 from executors.gate.rules.globs import Glob
 from executors.gate.rules.patterns import Patterns
 
@@ -55,7 +56,7 @@ class ToolsRule:
             if (found := patterns.first(texts)) is not None:
                 return Deny(
                     rule="tools.denyArgPatterns",
-                    reason=f"the arguments of {_shown(action)} match {found!r}",
+                    reason=f"the arguments of {_shown(action)} match {harmless(found, 200)}",
                 )
         return None
 
