@@ -23,6 +23,7 @@ from rlm.cli.count import EXAMPLES, count
 from rlm.cli.doctor import doctor
 from rlm.cli.exits import Exit, exit_of
 from rlm.cli.faults import say_error, unexpected
+from rlm.cli.gate import gate
 from rlm.cli.interrupt import ending_like_ctrl_c, stopped_by
 from rlm.cli.models import models
 from rlm.cli.plan import EXAMPLES as PLANS
@@ -38,7 +39,7 @@ from rlm.render.lines import line, write_lines
 __all__ = ["app", "main"]
 
 _DEBUG = "--debug"
-_COMMANDS = ("audit", "count", "recurse", "resume", "show", "runs", "doctor", "models")
+_COMMANDS = ("audit", "count", "recurse", "resume", "show", "runs", "gate", "doctor", "models")
 
 app = typer.Typer(
     name="rlm",
@@ -60,6 +61,7 @@ app.command("plan", short_help="Say what a task would take; ask nothing.", epilo
 app.command(short_help="Go on with a run; nothing is paid twice.")(resume)
 app.command(short_help="Show a run that ended, from its receipt.")(show)
 app.add_typer(runs, name="runs", short_help="List, delete and edit runs.")
+app.add_typer(gate, name="gate", short_help="Try the rules of a gate.")
 app.command(short_help="Say what is installed, and whether a model answers.")(doctor)
 app.command(short_help="Say how to name a model, and which are here.")(models)
 

@@ -62,7 +62,10 @@ def _compiled(pattern: str, key: str) -> _Expression:
 
 
 def _together(patterns: Sequence[str]) -> _Expression | None:
-    """Return what any of them finds, so that a text that none finds is read once; None where they have to stay apart."""
+    """Return what any of them finds, so that a text without any is read once.
+
+    None where they have to stay apart.
+    """
     if any(r"\Q" in pattern for pattern in patterns):
         return None  # a quotation that is left open would swallow what follows
     try:
