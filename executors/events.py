@@ -18,6 +18,7 @@ __all__ = [
     "CallStarted",
     "Emit",
     "Event",
+    "ModelMet",
     "Retried",
     "ToolEnd",
     "ToolFinished",
@@ -48,6 +49,21 @@ class Warned(Event):
     code: str
     message: str
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelMet(Event):
+    """A model is about to be asked for the first time, and some of what it is shown leaves this machine."""
+
+    kind: ClassVar[str] = "model_met"
+
+    model: str
+    """As its calls name it."""
+    ways: tuple[tuple[str, str], ...]
+    """Who may answer, in the order they are asked: the name that calls know it by, and the origin of its
+    server; "" where that is this machine."""
+    masks: tuple[str, ...] = ()
+    """Kinds of personal data that it is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

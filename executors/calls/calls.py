@@ -16,6 +16,7 @@ import anyio
 
 from executors.calls.keys import CallKeys, call_key
 from executors.calls.log import Answer, CallLog
+from executors.calls.meeting import met
 from executors.calls.payment import Payment, Room
 from executors.calls.tariff import Tariff
 from executors.clock import Clock, SystemClock
@@ -236,6 +237,8 @@ class Calls:
         if found is None:
             info = model.info
             sends_to = model if self._outlet is None else self._outlet.model(model)
+            if (event := met(sends_to, self.clock)) is not None:
+                self.emit(event)
             found = self._lines[id(model)] = _Line(
                 model=model,
                 sends_to=sends_to,

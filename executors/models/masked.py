@@ -48,6 +48,11 @@ class Masked:
     def info(self) -> ModelInfo:
         return self._info
 
+    @property
+    def kinds(self) -> tuple[PersonalKind, ...]:
+        """What is masked."""
+        return self._masking.kinds
+
     async def generate(self, request: ModelRequest) -> ModelReply:
         return await self._model.generate(self.hidden(request))
 

@@ -17,6 +17,7 @@ from executors.events import (
     CallFinished,
     CallStarted,
     Event,
+    ModelMet,
     Retried,
     ToolFinished,
     ToolStarted,
@@ -33,13 +34,14 @@ from rlm.events import (
     TaskEnded,
 )
 from rlm.receipts.nodes import NodeFold, NodeReceipt, TaskReceipt
+from rlm.receipts.sent import SentFold, SentReceipt
 from rlm.receipts.sittings import SessionFold, SessionReceipt
 from rlm.receipts.totals import Totals
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "TaskReceipt", "Totals"]
+__all__ = ["NodeReceipt", "ReceiptFold", "Receipts", "SentReceipt", "TaskReceipt", "Totals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ class Receipts:
     """Records whose texts were erased on request; they count as left out."""
     server: str = ""
     """scheme://host:port of the server that judged; "" where it is the vendor's own, or none."""
+    sent: tuple[SentReceipt, ...] | None = None
+    """Which servers on other machines models were asked on, and what they were sent; none where no model
+    elsewhere was asked. None in receipts of versions that did not tell."""
+    tools: tuple[str, ...] = ()
+    """Tools that ran; what they sent anywhere is not known here."""
 
     def __repr__(self) -> str:
         ended = "" if self.blocker is None else f", blocker={self.blocker!r}"
@@ -134,6 +141,7 @@ class ReceiptFold:
         self._sessions = SessionFold()
         self._forgotten = 0
         self._server = ""
+        self._sent = SentFold()
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
@@ -142,7 +150,7 @@ class ReceiptFold:
 
     def _take(self, event: Event) -> None:
         match event:  # what comes with every call stands first
-            case CallStarted() | ToolStarted() | ToolFinished():
+            case CallStarted() | ToolStarted():
                 pass
             case CallFinished() | CallFailed() | Retried():
                 self._call(event)
@@ -161,10 +169,17 @@ class ReceiptFold:
                 self._nodes.start(event)
             case NodeFinished():
                 self._nodes.finish(event)
-            case Warned():
-                self._nodes.warn(event, event.message, event.count)
             case RunStarted() | RunFinished() | SourceRead() | RecordForgotten():
                 self._whole(event)
+            case ModelMet() | ToolFinished():
+                self._sent.take(event)
+            case _:
+                self._warned(event)
+
+    def _warned(self, event: Event) -> None:
+        match event:
+            case Warned():
+                self._nodes.warn(event, event.message, event.count)
             case _:
                 self._nodes.of(event.node).warnings[f"unknown event {event.kind!r}"] = 1
 
@@ -224,6 +239,8 @@ class ReceiptFold:
             sessions=self._sessions.sessions,
             forgotten=self._forgotten,
             server=self._server,
+            sent=self._sent.receipts({node.id: node.items for node in self._nodes}),
+            tools=self._sent.tools,
         )
 
     def _totals_of(self, event: Event, role: str | None) -> Totals:
@@ -243,9 +260,11 @@ class ReceiptFold:
                 self._temperatures.add(event.temperature)
                 self._totals_of(event, event.role).finished(event)
                 self._sessions.call(event)
+                self._sent.call(event, self._nodes.place(event.node))
             case CallFailed():
                 self._models.add(event.model)
                 self._totals_of(event, event.role).failed_call(event)
                 self._sessions.call(event)
+                self._sent.call(event, self._nodes.place(event.node))
             case Retried():
                 self._totals_of(event, None).retried(event)

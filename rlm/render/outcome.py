@@ -10,6 +10,7 @@ from rlm.receipts.receipts import Receipts
 from rlm.recursions.results import shown
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.safe import plain
+from rlm.render.sent import sent_lines
 from rlm.render.text import calls_of, session_lines, spend_of
 from rlm.render.tree_lines import tree_lines
 from rlm.render.tree_receipt import state_of
@@ -51,6 +52,7 @@ def outcome_lines(
             lines.append(line("    ", Piece(f"{plain(role, 40)}: ", "dim"), spend_of(totals)))
     if calls := calls_of(receipts.totals):
         lines.append(_pair("calls", calls))
+    lines += sent_lines(receipts)
     lines += session_lines(receipts)
     lines.append(_pair("receipt", _said(receipts.path)))
     return [*lines, line(""), *tree_lines(state_of(receipts), height=height, details=True)]

@@ -17,6 +17,7 @@ from rlm.receipts.sittings import SessionReceipt
 from rlm.render.lines import Line, Piece, Style, line
 from rlm.render.progress import duration
 from rlm.render.safe import plain
+from rlm.render.sent import sent_lines
 
 __all__ = [
     "calls_of",
@@ -67,6 +68,7 @@ def result_block(receipts: Receipts, *, missing: Sequence[str] = ()) -> list[Lin
     if receipts.forgotten:
         said = f"{_counted(receipts.forgotten, 'record')} on request: left out, the text is erased"
         lines.append(_pair("forgotten", said))
+    lines += sent_lines(receipts)
     lines += session_lines(receipts)
     lines.append(_pair("receipt", _said(str(receipts.path))))
     return lines

@@ -6,11 +6,12 @@ import pytest
 
 from executors.errors import ConfigError
 from executors.gate.config.data import DataSection
-from executors.gate.rules.hosts import DataRule, is_here
+from executors.gate.rules.hosts import DataRule
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
 from executors.models.fakes.scripted import ScriptedModel
 from executors.models.masked import Masked
+from executors.models.wire.origins import stays_here
 
 API = "https://api.example.com:443"
 
@@ -119,7 +120,7 @@ def test_texts_are_masked_for_models_elsewhere_alone() -> None:
 
 def test_what_is_here_is_this_process_and_this_machine() -> None:
     assert [
-        origin for origin in ("in-process", "http://127.0.0.1:1", API, "") if is_here(origin)
+        origin for origin in ("in-process", "http://127.0.0.1:1", API, "") if stays_here(origin)
     ] == [
         "in-process",
         "http://127.0.0.1:1",

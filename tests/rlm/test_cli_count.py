@@ -52,6 +52,7 @@ def test_a_count_by_rule_prints_the_result_and_tells_the_rest_elsewhere(
   judge: rule any of buy, 1 pass
   identical: 1 record with the text of an earlier one: judged once, counted each
   cost: 0 calls
+  sent: nothing left this machine
   receipt: run/receipt.json
   out: o.csv, 5 rows
 

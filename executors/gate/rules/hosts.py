@@ -13,18 +13,12 @@ from executors.models.base import Model, ModelInfo
 from executors.models.masked import masked
 from executors.models.masking import Masking
 from executors.models.wire.destinations import NoDestination, host_of
-from executors.models.wire.origins import is_loopback, proxy_of
+from executors.models.wire.origins import proxy_of, stays_here
 
-__all__ = ["DataRule", "is_here"]
+__all__ = ["DataRule"]
 
-_IN_PROCESS: Final = "in-process"
 _PORTS: Final = {"http": 80, "https": 443}
 _ENTRY: Final = re.compile(r"(?P<host>\[[^\[\]]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
-
-
-def is_here(origin: str) -> bool:
-    """Whether a model's origin is this process or this machine, so that no text leaves it."""
-    return origin == _IN_PROCESS or ("://" in origin and is_loopback(_place(origin)[0]))
 
 
 class DataRule:
@@ -47,7 +41,7 @@ class DataRule:
     def masked(self, model: Model) -> Model:
         """Return the model that texts are sent to: behind the mask where it is not on this machine."""
         info = model.info
-        if all(is_here(one.origin) for one in (info, *info.others)):
+        if all(stays_here(one.origin) for one in (info, *info.others)):
             return model
         return masked(model, self._kinds, region=self._region)
 
@@ -64,7 +58,7 @@ class DataRule:
         A proxy reads what goes to a plain http:// server, so that it has to be listed too; what is
         encrypted passes it unread.
         """
-        if self._places is None or is_here(origin):
+        if self._places is None or stays_here(origin):
             return None
         on_the_way = proxy_of(origin) if origin.startswith("http://") else None
         for place in (origin, on_the_way):

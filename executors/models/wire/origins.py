@@ -18,6 +18,7 @@ __all__ = [
     "is_loopback",
     "origin_of",
     "proxy_of",
+    "stays_here",
 ]
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -77,6 +78,16 @@ def is_loopback(host: str | None) -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped.is_loopback
     return address.is_loopback
+
+
+def stays_here(origin: str) -> bool:
+    """Whether what a model of an origin is shown stays on this machine."""
+    if "://" not in origin:
+        return origin == "in-process"
+    try:
+        return is_loopback(urlsplit(origin).hostname)
+    except ValueError:
+        return False
 
 
 def proxy_of(url: str) -> str | None:
