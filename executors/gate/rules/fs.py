@@ -46,7 +46,7 @@ class FsRule:
         rule = _SCOPES.get(action.kind)
         if rule is None:
             return None
-        paths = action.values("path") or (_MISSING,)
+        paths: tuple[object, ...] = action.values("path") or (_MISSING,)
         for path in paths:
             if (found := self._refused(rule, path)) is not None:
                 return found
