@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from executors.errors import Halted
 from executors.gate.decisions import Halt, Settled
@@ -14,7 +14,7 @@ from executors.replies import JsonValue
 if TYPE_CHECKING:
     from executors.models.base import Model
 
-__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet", "halted_by"]
+__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet", "Reach", "halted_by"]
 
 DeedKind = Literal["bash", "read", "write", "edit", "fetch", "spawn", "defer", "tool"]
 """What a tool does, for rules that are about that; "tool": nobody knows, and its name decides."""
@@ -53,6 +53,15 @@ class Outlet(Protocol):
         Raises:
             Halted: no text may go where it is.
         """
+        ...
+
+
+@runtime_checkable
+class Reach(Protocol):
+    """Says where a fetch may be led while it runs. A governor may be one."""
+
+    def why_not(self, url: str) -> str | None:
+        """Return why a URL may not be asked; None where it may. Nothing is counted, nobody is asked."""
         ...
 
 

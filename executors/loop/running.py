@@ -9,11 +9,12 @@ from typing import Final
 from executors.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.errors import ToolBroken
 from executors.events import ToolEnd, Warned
+from executors.gate.governor import Reach
 from executors.ids import content_key
 from executors.journal.records import ToolBegun, ToolDone
 from executors.loop.worker import Worker
 from executors.messages import ToolCall
-from executors.tools.base import Arguments, Tool, ToolContext
+from executors.tools.base import Arguments, Execute, Led, Tool, ToolContext
 from executors.tools.results import as_text, shown
 
 __all__ = ["Result", "Running"]
@@ -107,12 +108,21 @@ class Running:
             call_id=self._call.id,
         )
         return await attempt(
-            self._tool.execute,
+            self._execute(),
             self._arguments,
             context,
             seconds=inf if self._tool.replays else worker.guards.seconds_a_tool,
             waiting=self._waiting,
         )
+
+    def _execute(self) -> Execute:
+        """Return what does it; where it may be led on, each step of the way has to pass the gate too."""
+        execute = self._tool.execute
+        led: object = execute
+        governor: object = self._worker.governor
+        if isinstance(led, Led) and isinstance(governor, Reach):
+            return led.checked(governor.why_not)
+        return execute
 
     def _read(self, got: Attempt) -> Result:
         """Return what the model reads of it."""

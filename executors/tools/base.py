@@ -6,7 +6,16 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Protocol,
+    cast,
+    get_args,
+    get_type_hints,
+    runtime_checkable,
+)
 
 from executors.coroutines import is_async
 from executors.errors import ValidationError
@@ -18,7 +27,7 @@ from executors.replies import JsonValue
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Arguments", "Execute", "Tool", "ToolContext", "tool"]
+__all__ = ["Arguments", "Execute", "Led", "Tool", "ToolContext", "tool"]
 
 Arguments = Mapping[str, JsonValue]
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -40,6 +49,15 @@ class ToolContext:
 Execute = Callable[[Arguments, ToolContext], Awaitable[object] | object]
 """Does the call. Text is what the model reads; any other value reaches it as JSON. A plain function
 runs in a worker thread."""
+
+
+@runtime_checkable
+class Led(Protocol):
+    """An `execute` that is led from one URL to others while it runs, as by redirects."""
+
+    def checked(self, check: Callable[[str], str | None]) -> Execute:
+        """Return one whose every URL has to pass a check, which says why one may not be asked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

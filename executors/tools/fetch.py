@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import ssl
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -23,6 +22,8 @@ from executors.tools.base import Arguments, Tool, ToolContext
 from executors.tools.pages import Page, Unreadable, as_result, read_page
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpcore
 
     from executors.models.wire.pinned import Resolve

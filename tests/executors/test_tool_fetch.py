@@ -23,6 +23,8 @@ from executors.secrets import Secret
 from executors.tools.base import Tool, ToolContext
 from executors.tools.fetch import Fetch, FetchBounds, NotFetched, fetch_tool
 from tests.executors.relays import Authority
+from tests.executors.test_loop_gate import Gate
+from tests.executors.workers import Shop, call, calls, then_done
 
 pytestmark = pytest.mark.anyio
 
@@ -334,6 +336,25 @@ async def test_each_hop_passes_the_gates_rule_again() -> None:
         with pytest.raises(NotFetched, match=r"it redirects .* net\.allowDomains"):
             await fetched(fetch_tool(private=HERE, check=check, resolve=names), url=server.url)
         assert seen == [f"{server.url}/", f"{server.url}/next", "http://other.example/"]
+    assert not names.asked
+
+
+@pytest.mark.case("G-171")
+async def test_a_worker_with_a_gate_has_each_hop_of_a_fetch_pass_its_rule() -> None:
+    class Governing(Gate):
+        def why_not(self, url: str) -> str | None:
+            seen.append(url)
+            return "not there" if "other.example" in url else None
+
+    seen: list[str] = []
+    names = Names(["127.0.0.2"])
+    async with site({"/": answer(302, location="http://other.example/")}) as server:
+        asked = then_done(calls(call("fetch", {"url": server.url})))
+        shop = Shop(asked, fetch_tool(private=HERE, resolve=names), governor=Governing())
+        await shop.work()
+        result = shop.model.requests[1].messages[-1].content
+        assert "it redirects to what is refused: not there" in result
+        assert seen == [f"{server.url}/", "http://other.example/"]
     assert not names.asked
 
 
