@@ -75,7 +75,7 @@ class Copier:
         if self._values < 0:
             return self._spoilt("it holds too many values", value)
         kind = type(value)
-        if value is None or kind is bool or kind is float:
+        if value is None or kind is bool or kind is float or kind is Opaque:
             return value
         if kind is str:
             return self._text(cast("str", value))
