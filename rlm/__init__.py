@@ -91,10 +91,12 @@ if TYPE_CHECKING:
     from executors.models.base import Model, ModelInfo
     from executors.models.breaker import Breaker
     from executors.models.fallback import Fallback
+    from executors.models.masked import masked
     from executors.models.openai.model import OpenAIModel
-    from executors.models.prices import Price, PriceTable
+    from executors.models.prices import KnownPrices, Price, PriceTable
     from executors.secrets import Secret
     from executors.tools.base import Tool, ToolContext, tool
+    from executors.tools.fetch import FetchBounds, fetch_tool
     from executors.usage import Usage
     from planner.complexity import Complexity, assess
     from planner.plan import Plan, PlanError, Step
@@ -166,6 +168,7 @@ __all__ = [
     "Event",
     "Failed",
     "Fallback",
+    "FetchBounds",
     "Finding",
     "Halt",
     "Halted",
@@ -175,6 +178,7 @@ __all__ = [
     "Incomplete",
     "InternalError",
     "Interrupted",
+    "KnownPrices",
     "Label",
     "LabelsError",
     "Limits",
@@ -260,11 +264,13 @@ __all__ = [
     "count",
     "count_sync",
     "critic",
+    "fetch_tool",
     "honours",
     "json_schema",
     "judge",
     "lineage",
     "load_result",
+    "masked",
     "open_corpus",
     "plan_count",
     "plan_count_sync",
@@ -317,6 +323,7 @@ _HOMES = {
     "Event": "executors.events",
     "Failed": "rlm.checks.verdict",
     "Fallback": "executors.models.fallback",
+    "FetchBounds": "executors.tools.fetch",
     "Finding": "rlm.auditing.findings",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
@@ -326,6 +333,7 @@ _HOMES = {
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
     "Interrupted": "executors.errors",
+    "KnownPrices": "executors.models.prices",
     "Label": "rlm.labels",
     "LabelsError": "executors.errors",
     "Limits": "executors.endpoint.buckets",
@@ -409,11 +417,13 @@ _HOMES = {
     "count": "rlm.counting",
     "count_sync": "rlm.counting",
     "critic": "rlm.checks.critic",
+    "fetch_tool": "executors.tools.fetch",
     "honours": "rlm.checks.honouring",
     "json_schema": "rlm.checks.sensors.schema",
     "judge": "rlm.checks.honouring",
     "lineage": "rlm.receipts.lineage",
     "load_result": "rlm.runs.results",
+    "masked": "executors.models.masked",
     "open_corpus": "rlm.corpora",
     "plan_count": "rlm.forecasts.dry_run",
     "plan_count_sync": "rlm.forecasts.dry_run",
