@@ -51,7 +51,7 @@ def case(id_: str, *values: object) -> ParameterSet:
         case("G-159", "http://a..b/", {}, INVALID),
         case("G-159", "http://256.1.1.1/", {}, INVALID),
         case("G-159", "http://[fe80::1%25eth0]/", {}, INVALID),
-        case("G-159", "file:///etc/passwd", {}, INVALID),
+        case("G-159", "file:/etc/passwd", {}, INVALID),
         case("G-159", "gopher://8.8.8.8/", {}, INVALID),
         case("G-159", "javascript:alert(1)", {}, INVALID),
         case("G-159", "http://\ud800.example/", {}, INVALID),
@@ -206,7 +206,7 @@ def test_every_url_of_an_action_has_to_pass_wherever_it_stands() -> None:
 def test_a_tool_that_is_given_a_url_is_judged_and_other_texts_are_its_own() -> None:
     assert denied({"type": "browse", "args": {"url": "http://10.0.0.1/"}}) == PRIVATE
     assert denied({"type": "browse", "url": "http://a.example/"}, allow_domains=[]) == LISTED
-    for own in ("page-7", "file:///a", 3, None, ["x"]):
+    for own in ("page-7", "file:/a", 3, None, ["x"]):
         assert denied({"type": "browse", "url": own}, allow_domains=[]) is None
     assert denied({"type": "bash", "cmd": "x", "url": "http://10.0.0.1/"}) is None
 
