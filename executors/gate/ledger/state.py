@@ -67,6 +67,7 @@ class State:
         self.turns += more.turns
         self.tool_rounds += more.tool_rounds
         self.children += more.children
+        self.terminated = self.terminated or more.terminated
         for name, units in more.resources.items():
             self.resources[name] = min(self.resources.get(name, 0) + units, _TOP)
 
@@ -95,6 +96,7 @@ class State:
                 for name, bound in self.caps.items()
                 if bound.human and bound.cap is not None
             },
+            terminated=self.terminated,
         )
 
 

@@ -33,6 +33,8 @@ class Totals:
     resources: Mapping[str, int] = field(default_factory=dict[str, int])
     caps: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
     """Those that a person set: "usd", "tokens", "calls", "resource.<name>". Not the configured ones."""
+    terminated: str | None = None
+    """Why somebody ended the run for good; None while nobody did."""
 
     def __add__(self, other: Totals) -> Totals:
         """Return these and what came after them."""
@@ -50,6 +52,7 @@ class Totals:
                 name: self.resources.get(name, 0) + other.resources.get(name, 0) for name in names
             },
             caps={**self.caps, **other.caps},
+            terminated=self.terminated or other.terminated,
         )
 
 
