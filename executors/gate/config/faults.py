@@ -47,7 +47,7 @@ def config_error(refused: ValidationError, *, where: str) -> ConfigError:
     if first["type"] == "extra_forbidden":
         what = f"{key!r} is no key of a gate's configuration{more}"
         return ConfigError(what, where=where, hint=_keys(way))
-    what = f"{key or 'it'}={_quoted(first['input'])} cannot be{more}"
+    what = f"{key or 'it'}={_quoted(first['input'])} is not accepted{more}"
     return ConfigError(what, where=where, hint=_hint(first))
 
 

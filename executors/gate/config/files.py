@@ -24,19 +24,28 @@ def read_text(path: Path) -> str:
     try:
         # Whoever opens a named pipe otherwise waits for a writer.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _refused(path, "it is no plain file")
-            raw = file.read(_LONGEST + 1)
+        try:
+            raw = _read(handle)
+        finally:
+            os.close(handle)
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)
         raise _refused(path, f"it cannot be read: {said}") from None
+    if raw is None:
+        raise _refused(path, "it is no plain file")
     if len(raw) > _LONGEST:
         raise _refused(path, f"it is longer than {_LONGEST:,} bytes")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(path, f"byte {error.start:,} is no UTF-8") from None
+
+
+def _read(handle: int) -> bytes | None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return None
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        return file.read(_LONGEST + 1)
 
 
 def _refused(path: Path, why: str) -> ConfigError:
