@@ -14,8 +14,11 @@ from executors.gate.config.budget import BudgetSection
 from executors.gate.config.limits import LimitsSection
 from executors.gate.config.spawning import DeferSection, SpawnSection
 from executors.gate.ledger import Kind, Ledger, LedgerAllowance, Totals, recorded
+from executors.ids import NodeId
+from executors.messages import CallRole
 
 __all__ = [
+    "Asker",
     "Config",
     "Step",
     "call",
@@ -91,6 +94,18 @@ def charge(usd: str | None, *, tokens: int = 0, llm: bool = True, **counts: int)
         tokens=tokens,
         counts=counts,
     )
+
+
+_ROOT = NodeId("root")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Whose call it is."""
+
+    role: CallRole = "judge"
+    node: NodeId = _ROOT
+    model: str = "scripted"
 
 
 Step = Callable[[Ledger, VirtualClock], None]

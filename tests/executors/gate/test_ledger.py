@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from executors.clock import VirtualClock
-from executors.errors import OverBudget, ValidationError
-from executors.gate.allowance import Caps, Full, Reservation
+from executors.errors import BudgetUnavailable, Halted, OverBudget, ValidationError
+from executors.gate.allowance import Caps, Drawn, Estimate, Full, Reservation
 from executors.gate.ledger import LedgerAllowance, Totals
 from executors.usage import Usage
 from tests.executors.gate.ledgers import (
@@ -273,6 +273,20 @@ def test_a_reservation_is_closed_once() -> None:
             allowance.settle(held, tokens=1, usd=None)
 
 
+def test_calls_in_flight_take_turns_as_well() -> None:
+    with made(config=Config(limits={"max_turns": 3})) as ledger:
+        allowance = LedgerAllowance(ledger)
+        assert ledger.admit("turn") is None
+        held = [reserved(allowance, call("0.1")) for _ in range(2)]
+        assert ledger.admit("turn") is not None
+        full = refused(allowance, call("0.1"))
+        assert isinstance(full.halted, OverBudget)
+        assert (full.halted.rule, full.final) == ("limits.maxTurns", False)
+        for one in held:
+            allowance.settle(one, tokens=1, usd=Decimal("0.1"))
+        assert refused(allowance, call("0.1")).final
+
+
 @pytest.mark.case("G-075")
 def test_a_call_without_a_price_does_not_leave_where_that_is_asked_for() -> None:
     with made(max_cost_usd=1, fail_closed_on_unpriced=True) as ledger:
@@ -306,6 +320,28 @@ def test_calls_without_a_price_go_as_they_like_where_no_bound_of_usd_was_asked_f
         for one in held:
             allowance.settle(one, tokens=1, usd=None)
         assert allowance.totals() == Totals(calls=10, turns=10, tokens=10, unpriced=True)
+
+
+@pytest.mark.anyio
+async def test_who_may_give_more_is_asked_unless_the_end_is_final() -> None:
+    asked: list[Halted] = []
+
+    async def appeal(halted: Halted, estimate: Estimate) -> bool:
+        asked.append(halted)
+        ledger.top_up("usd", 2)
+        return True
+
+    with made(max_cost_usd=1) as ledger:
+        allowance = LedgerAllowance(ledger, appeal=appeal)
+        full = refused(allowance, call("1.5"))
+        assert await allowance.appeal(full.halted, call("1.5"))
+        reserved(allowance, call("1.5"))
+        ledger.terminate("enough")
+        full = refused(allowance, call("1.5"))
+        assert not await allowance.appeal(full.halted, call("1.5"))
+        broken = BudgetUnavailable("gone", where="x", hint="y")
+        assert not await allowance.appeal(broken, call("1.5"))
+    assert len(asked) == 1
 
 
 @pytest.mark.case("G-076")
@@ -409,6 +445,24 @@ def test_at_a_bound_that_is_reached_exactly_what_costs_nothing_still_passes() ->
         reserved(allowance, call("0"))
 
 
+def test_part_of_an_allowance_is_one_reservation_for_many_calls() -> None:
+    with made(max_cost_usd=1, max_calls=10) as ledger:
+        allowance = LedgerAllowance(ledger)
+        part = reserved(allowance, Estimate(calls=0, tokens=0, usd=None))
+        assert allowance.grow(part, call("0.6", calls=6)) is None
+        assert allowance.grow(part, call("0.5")) is not None
+        assert allowance.draw(part, Drawn(calls=2, tokens=4, usd=Decimal("0.2"))) is False
+        assert part.estimate == Estimate(calls=4, tokens=6, usd=Decimal("0.4"))
+        assert allowance.drawn == Drawn(calls=2, tokens=4, usd=Decimal("0.2"))
+        assert allowance.draw(part, Drawn(usd=Decimal("0.5")))  # an overrun
+        allowance.release(part)
+        with pytest.raises(ValidationError, match="once"):
+            allowance.draw(part, Drawn())
+        assert allowance.drawn.usd == Decimal("0.7")
+        assert allowance.caps == Caps(calls=10, usd=Decimal(1))
+        reserved(allowance, call("0.3"))
+
+
 def test_termination_is_final_for_every_process() -> None:
     with made() as ledger:
         first, second = LedgerAllowance(ledger), LedgerAllowance(ledger)
@@ -472,6 +526,13 @@ class TestDefinitions:
             allowance.release(reserved(allowance, call("0.0001")))
             ledger.terminate("now")
             assert sum(not isinstance(_tried(allowance, "0.0001"), Full) for _ in range(100)) == 64
+
+
+@pytest.mark.case("G-045")
+def test_what_is_spent_rounds_up_and_what_may_be_spent_rounds_down() -> None:
+    with made(max_cost_usd="0.0000000019") as ledger:
+        ledger.charge(charge("0.0000000001"))
+        assert ledger.totals().usd == ledger.caps()["usd"] == Decimal("1e-9")
 
 
 @pytest.mark.case("K8-14")

@@ -13,9 +13,10 @@ from executors.calls.payment import Room
 from executors.clock import VirtualClock
 from executors.errors import Halted, OverBudget
 from executors.gate.allowance import Reservation
-from executors.gate.ledger import Kind, LedgerAllowance
+from executors.gate.config.budget import BudgetSection
+from executors.gate.ledger import Kind, Ledger, LedgerAllowance
 from tests.executors.gate.families import ends, family, go
-from tests.executors.gate.ledgers import Config, call, charge, made, refused, reserved
+from tests.executors.gate.ledgers import Asker, Config, call, charge, made, refused, reserved
 
 WORKERS = 256
 
@@ -52,7 +53,7 @@ async def test_of_256_tasks_one_is_admitted_and_the_others_halt_once_it_is_settl
 
         async def worker() -> None:
             try:
-                reservation = await room.reserve(call("0.9"), None)  # type: ignore[arg-type]
+                reservation = await room.reserve(call("0.9"), Asker())
             except Halted as error:
                 halted.append(error)
                 return
@@ -82,6 +83,12 @@ def test_four_processes_with_200_increments_each_count_800(tmp_path: Path) -> No
             ends(member)
     with made(tmp_path / "ledger") as ledger:
         assert ledger.totals().resources == {"writes": 800}
+
+
+def test_sixteen_threads_of_one_ledger_count_every_time(tmp_path: Path) -> None:
+    with made(tmp_path / "ledger") as ledger:
+        at_once(16, lambda _: ledger.charge(charge("0", writes=25)))
+        assert ledger.totals().resources == {"writes": 400}
 
 
 @pytest.mark.case("G-089", "G-095")
@@ -137,6 +144,7 @@ def test_rows_out_of_the_order_of_time_all_count(tmp_path: Path) -> None:
         assert other.admit("spawn") is not None
         late.advance(20)  # the rows of the other are 70 s old by this clock
         assert one.admit("spawn") is None
+        assert other.admit("spawn") is not None  # by its own clock they are all there
 
 
 @pytest.mark.case("G-090")
@@ -198,3 +206,20 @@ def test_of_two_that_share_each_gives_back_by_itself_what_it_does_not_use(tmp_pa
         first.settle(reserved(first, call("0.2")), tokens=1, usd=Decimal("0.2"))
         second.release(reserved(second, call("0.5")))
         assert two._look().held.usd == 0
+
+
+@pytest.mark.anyio
+async def test_who_waits_looks_again_since_others_may_make_room(tmp_path: Path) -> None:
+    with _real(tmp_path / "ledger") as one, _real(tmp_path / "ledger") as two:
+        other, mine = LedgerAllowance(one), Room(LedgerAllowance(two))
+        held = reserved(other, call("0.6"))
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(mine.reserve, call("0.7"), Asker())
+                await anyio.wait_all_tasks_blocked()
+                other.release(held)
+                other.close()
+
+
+def _real(path: Path) -> Ledger:
+    return Ledger(path, budget=BudgetSection.model_validate({"max_cost_usd": 1}))

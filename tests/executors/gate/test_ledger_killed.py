@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from executors.clock import VirtualClock
-from executors.gate.allowance import Drawn, Full, Reservation
+from executors.gate.allowance import Drawn, Reservation
 from executors.gate.ledger import LedgerAllowance
 from tests.executors.gate.families import Process, billed, ends, go, kill, process
 from tests.executors.gate.ledgers import call, made, refused, reserved
@@ -98,19 +98,20 @@ def test_a_process_that_was_taken_for_dead_reports_and_goes_on() -> None:
 def test_a_forked_child_draws_a_block_of_its_own(tmp_path: Path) -> None:
     with made(tmp_path / "ledger", max_cost_usd=1) as ledger:
         allowance = LedgerAllowance(ledger)
-        held = reserved(allowance, call("0.6"))
+        allowance.release(reserved(allowance, call("0.01")))
+        parents = ledger._look().held.usd
         child = os.fork()
         if not child:  # nothing of the test may run here
             try:
-                got = [allowance.reserve(call("0.3")) for _ in range(2)]
-                if isinstance(got[0], Reservation) and isinstance(got[1], Full):
-                    allowance.settle(got[0], tokens=1, usd=Decimal("0.3"))
+                got = allowance.reserve(call("0.01"))
+                if isinstance(got, Reservation) and ledger._look().held.usd > parents:
+                    allowance.settle(got, tokens=1, usd=Decimal("0.01"))
                     allowance.close()
                     os._exit(0)
             finally:
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert ledger.totals().usd == Decimal("0.3")
-        allowance.settle(held, tokens=1, usd=Decimal("0.6"))
+        assert ledger._look().held.usd == parents
+        allowance.settle(reserved(allowance, call("0.01")), tokens=1, usd=Decimal("0.01"))
         allowance.flush()
-        assert ledger.totals().usd == Decimal("0.9")
+        assert ledger.totals().usd == Decimal("0.02")
