@@ -32,7 +32,7 @@ class Governing:
         deed = Deed(
             tool=tool.name,
             kind=tool.kind,
-            arguments=arguments,
+            arguments=arguments if tool.judged is None else tool.judged(arguments),
             context=worker.context,
             node=worker.node,
             depth=worker.depth,

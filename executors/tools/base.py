@@ -84,6 +84,9 @@ class Tool:
     kind: DeedKind = "tool"
     """What it does, for the rules of a gate that are about that; its arguments are then named as those
     rules read them: `path`, `cmd` or `argv`, `url` and `method`."""
+    judged: Callable[[Arguments], Arguments] | None = None
+    """Returns arguments as those rules read them, where the model gives them otherwise: a path from /
+    on for one below a folder. It raises nothing."""
     spec: ToolSpec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -77,13 +77,13 @@ def tier_of(found: Unfolded, platform: Platform) -> Tier:
     """Return the worst tier of all that a script does."""
     if found.bomb:
         return 3
-    tiers: list[Tier] = [_step(step, platform) for step in found.steps]
+    tiers: list[Tier] = [1, *(_step(step, platform) for step in found.steps)]
     if any(step.runs_input or step.runs_output for step in found.steps):
         fetches = any(program(step.words[0]) in _FETCHERS for step in found.steps if step.words)
         tiers.append(3 if fetches else 2)
     if found.unknown is not None:
         tiers.append(2)
-    return max(tiers, default=1)
+    return max(tiers)
 
 
 def _step(step: Step, platform: Platform) -> Tier:
