@@ -117,7 +117,8 @@ def plain(given: object) -> Action:
     """Make an action of whatever came; a text is the name of a tool, and no input raises.
 
     What cannot be read, or written as JSON, or is too much, is named in `broken`; the rest of it is
-    there to be judged all the same. Lists of 100,000 values and 64 levels of nesting are its bounds.
+    there to be judged all the same. Its bounds are 20,000 values, 64,000,000 characters
+    and 64 levels of nesting.
     """
     if type(given) is Action:
         return given

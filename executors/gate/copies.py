@@ -42,7 +42,7 @@ class Opaque:
 class Bounds:
     """How much is copied."""
 
-    values: int = 100_000
+    values: int = 20_000
     """Keys, items and leaves."""
     characters: int = 64_000_000
     """Of texts, keys and bytes."""
