@@ -7,6 +7,7 @@ bodies without an end, small ones that stand for large ones, proxies of the envi
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -399,8 +400,12 @@ async def test_a_small_body_that_stands_for_a_large_one_is_cut(encoding: str) ->
     )
     async with site({"/": page}) as server:
         tool = fetch_tool(private=HERE, bounds=FetchBounds(body=1_000))
+        tracemalloc.start()
         got = await fetched(tool, url=server.url)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
     assert (got["text"], got["cut"]) == ("x" * 1_000, "after 1,000 bytes")
+    assert peak < 10_000_000
 
 
 async def test_a_body_is_decompressed_or_refused_and_one_that_ends_early_is_said_to() -> None:

@@ -97,8 +97,8 @@ class _Allowed:
             raise _refused_entry(entry)
 
     def covers(self, there: Destination) -> bool:
-        if there.address is not None or there.host == self._host:
-            return there.host == self._host and not self._below_alone
+        if there.host == self._host:
+            return not self._below_alone
         return there.host.endswith(f".{self._host}")
 
 

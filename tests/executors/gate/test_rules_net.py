@@ -180,6 +180,26 @@ def test_right_beside_a_range_everybody_may_be_asked(address: str) -> None:
     assert fetch(f"http://[64:ff9b::{address}]/") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("2002:808:808::", None),
+        ("2002:7f00:1::", "6to4, loopback"),
+        ("::127.0.0.1", "IPv4-compatible"),
+        ("::ffff:169.254.169.254", "IPv4-mapped, link-local"),
+        ("64:ff9b::a00:1", "translated, private"),
+        ("fec0::1", "site-local"),
+        ("fe80::1%eth0", "link-local"),
+        ("::", "unspecified"),
+        ("4000::1", "reserved"),
+    ],
+)
+def test_an_address_that_carries_another_is_judged_by_that_one(text: str, why: str | None) -> None:
+    address = address_of(text)
+    assert address is not None
+    assert why_not_public(address) == why
+
+
 # ---------------------------------------------------------------- which actions it is about
 @pytest.mark.case("G-168")
 @pytest.mark.parametrize("kind", ["fetch", "fetch.get", "fetch.post"])
