@@ -67,6 +67,16 @@ EXTRAS: Final = (
         gives="data frames of pandas, polars and Arrow as a corpus",
         modules=("pandas", "polars", "pyarrow"),
     ),
+    Extra(
+        name="prices",
+        gives="what models of known providers cost, by a dated table",
+        modules=("genai_prices",),
+    ),
+    Extra(
+        name="mask",
+        gives="masks telephone, account and card numbers before a remote model sees them",
+        modules=("phonenumbers", "stdnum"),
+    ),
 )
 
 

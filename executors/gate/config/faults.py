@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
@@ -13,7 +16,6 @@ from executors.gate.config.config import GateConfig
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
 
 __all__ = ["config_error"]
 
@@ -32,48 +34,58 @@ _CHOICES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    kind: str
+    way: tuple[str, ...]
+    value: object
+    message: str
+    told: Mapping[str, object]
+
+
 def config_error(refused: ValidationError, *, where: str) -> ConfigError:
     """Return the first fault that was found, in three lines.
 
     Args:
         where: the file, or whatever the configuration came as.
     """
-    faults = refused.errors(include_url=False, include_context=True)
+    faults = [
+        _Fault(
+            kind=one["type"],
+            way=_way(one["loc"]),
+            value=one["input"],
+            message=one["msg"],
+            told=one.get("ctx", {}),
+        )
+        for one in refused.errors(include_url=False)
+    ]
     first = faults[0]
-    way = _way(first)
-    key = ".".join(way)
-    others = len({".".join(_way(one)) for one in faults}) - 1
+    key = ".".join(first.way) or "it"
+    others = len({one.way for one in faults}) - 1
     more = f" (and {others} more)" if others else ""
-    if first["type"] == "extra_forbidden":
+    if first.kind == "extra_forbidden":
         what = f"{key!r} is no key of a gate's configuration{more}"
-        return ConfigError(what, where=where, hint=_keys(way))
-    what = f"{key or 'it'}={_quoted(first['input'])} is not accepted{more}"
+        return ConfigError(what, where=where, hint=_keys(first.way))
+    what = f"{key}={_quoted(first.value)} is not accepted{more}"
     return ConfigError(what, where=where, hint=_hint(first))
 
 
-def _way(fault: ErrorDetails) -> list[str]:
+def _way(place: Iterable[object]) -> tuple[str, ...]:
     """Return the keys that lead to a fault, without the names of types that were tried there."""
-    way: list[str] = []
-    for part in fault["loc"]:
-        text = str(part)
-        if text in ("str", "list[str]", "tuple[str, ...]") or "[" in text:
-            break
-        way.append(text)
-    return way
+    return tuple(takewhile(lambda part: part != "str" and "[" not in part, map(str, place)))
 
 
-def _hint(fault: ErrorDetails) -> str:
-    told = fault.get("ctx", {})
-    if fault["type"] == "value_error":
-        return str(told.get("error", fault["msg"]))
-    if fault["type"] == "literal_error":
-        return f"give one of {told.get('expected')}"
-    if (choice := _CHOICES.get(fault["type"])) is not None:
+def _hint(fault: _Fault) -> str:
+    if fault.kind == "value_error":
+        return str(fault.told.get("error", fault.message))
+    if fault.kind == "literal_error":
+        return f"give one of {fault.told.get('expected')}"
+    if (choice := _CHOICES.get(fault.kind)) is not None:
         return f"give {choice}"
-    return fault["msg"].replace("Input should", "it has to").replace("Input", "it")
+    return fault.message.replace("Input should", "it has to").replace("Input", "it")
 
 
-def _keys(way: list[str]) -> str:
+def _keys(way: tuple[str, ...]) -> str:
     model: type[BaseModel] = GateConfig
     for part in way[:-1]:
         field = model.model_fields.get(part)
