@@ -97,6 +97,9 @@ if TYPE_CHECKING:
     from executors.secrets import Secret
     from executors.tools.base import Tool, ToolContext, tool
     from executors.tools.fetch import FetchBounds, fetch_tool
+    from executors.tools.files import FileBounds, file_tools
+    from executors.tools.grepping import GrepBounds
+    from executors.tools.shell import ShellBounds, shell_tool
     from executors.usage import Usage
     from planner.complexity import Complexity, assess
     from planner.plan import Plan, PlanError, Step
@@ -169,7 +172,9 @@ __all__ = [
     "Failed",
     "Fallback",
     "FetchBounds",
+    "FileBounds",
     "Finding",
+    "GrepBounds",
     "Halt",
     "Halted",
     "HeadersTimeout",
@@ -226,6 +231,7 @@ __all__ = [
     "Secret",
     "SensorContext",
     "ServerFault",
+    "ShellBounds",
     "SourceError",
     "Step",
     "StepDone",
@@ -265,6 +271,7 @@ __all__ = [
     "count_sync",
     "critic",
     "fetch_tool",
+    "file_tools",
     "honours",
     "json_schema",
     "judge",
@@ -284,6 +291,7 @@ __all__ = [
     "resume",
     "resume_sync",
     "run_plan",
+    "shell_tool",
     "tool",
 ]
 
@@ -324,7 +332,9 @@ _HOMES = {
     "Failed": "rlm.checks.verdict",
     "Fallback": "executors.models.fallback",
     "FetchBounds": "executors.tools.fetch",
+    "FileBounds": "executors.tools.files",
     "Finding": "rlm.auditing.findings",
+    "GrepBounds": "executors.tools.grepping",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
@@ -381,6 +391,7 @@ _HOMES = {
     "Secret": "executors.secrets",
     "SensorContext": "rlm.checks.sensors.base",
     "ServerFault": "executors.errors",
+    "ShellBounds": "executors.tools.shell",
     "SourceError": "executors.errors",
     "Step": "planner.plan",
     "StepDone": "planner.results",
@@ -418,6 +429,7 @@ _HOMES = {
     "count_sync": "rlm.counting",
     "critic": "rlm.checks.critic",
     "fetch_tool": "executors.tools.fetch",
+    "file_tools": "executors.tools.files",
     "honours": "rlm.checks.honouring",
     "json_schema": "rlm.checks.sensors.schema",
     "judge": "rlm.checks.honouring",
@@ -437,6 +449,7 @@ _HOMES = {
     "resume": "rlm.resuming",
     "resume_sync": "rlm.resuming",
     "run_plan": "planner.running",
+    "shell_tool": "executors.tools.shell",
     "tool": "executors.tools.base",
 }
 
