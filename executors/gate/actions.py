@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
+from executors.gate.audit.secret_keys import SecretKeys
 from executors.gate.copies import Bounds, Copier, Opaque, kind_of, text_of
 from executors.replies import JsonValue
 from executors.secrets import scrub
@@ -31,11 +31,7 @@ _ARGUMENTS: Final = ("args", "argv", "arguments")
 
 _OF_ACTIONS: Final = Bounds()
 _OF_CONTEXTS: Final = Bounds(values=1_000, characters=100_000, depth=8)
-_SECRET_KEYS: Final = re.compile(
-    r"(?i)(?:^|_)(?:api_?key|auth(?:orization)?|bearer|cookie|credentials?|pass(?:word|wd|phrase)?|"
-    r"private_?key|secret|access_?token|auth_?token|id_?token|refresh_?token|token|key)$"
-)
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SECRET_KEYS: Final = SecretKeys()
 _HIDDEN: Final = "[secret]"
 
 
@@ -254,6 +250,6 @@ def _principal(value: object) -> JsonValue:
 
 
 def _beside(key: str, value: object) -> JsonValue:
-    if _SECRET_KEYS.search(_HUMP.sub("_", key).replace("-", "_")) and value is not None:
+    if value is not None and key in _SECRET_KEYS:
         return _HIDDEN
     return _principal(value)
