@@ -20,6 +20,7 @@ from rlm.corpora import Corpus
 from rlm.counts.ending import CountOutcome
 from rlm.counts.run import CountRun
 from rlm.labels import AskLabels
+from rlm.options.gates import GateLike, Human
 from rlm.options.options import LOCAL, CountOptions, LabelsLike, OnDuplicate, Predicate
 from rlm.sync import sync_twin
 
@@ -56,6 +57,8 @@ async def count(
     cache: bool = True,
     on_event: Callable[[Event], None] | None = None,
     stop: Stop | None = None,
+    gate: GateLike | None = None,
+    human: Human | None = None,
 ) -> CountOutcome:
     """Count the records of a corpus that match a question. Every record is judged, code counts.
 
@@ -101,6 +104,9 @@ async def count(
         on_event: called with each event on the loop's thread; must not block. Where it raises it
             is called no more, which the receipt tells, and the count goes on.
         stop: ask it to end, from any thread, so that what is in flight is answered first.
+        gate: what every call of a model has to pass, and which keeps the books: a Gate, a
+            configuration, or the file of one. It is kept in the run, and governs it from then on.
+        human: asked where the gate wants a person, as where a bound is reached.
 
     Returns:
         `Completed` with a `Tally` that accounts for every record, or `Incomplete` with the best
@@ -140,6 +146,8 @@ async def count(
         cache=cache,
         on_event=on_event,
         stop=stop,
+        gate=gate,
+        human=human,
     )
     return await count_with(question, corpus, options)
 

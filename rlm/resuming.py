@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +23,10 @@ from executors.models.prices import Price, PriceList
 from rlm.corpora import Corpus, open_corpus
 from rlm.counting import CountOutcome
 from rlm.counts.run import CountRun
+from rlm.options.gates import GateLike, Human
 from rlm.options.options import CountOptions, LabelsLike, Predicate
 from rlm.options.other_model import OF_MODEL, asked_by, asks_another
+from rlm.options.top_up import BudgetChange, BudgetLike
 from rlm.recursion import RecurseOutcome, recurse_with
 from rlm.recursions.options import RecurseOptions
 from rlm.recursions.rebuilding import rebuilt
@@ -60,6 +62,9 @@ async def resume(
     limits: Limits | None = None,
     on_event: Callable[[Event], None] | None = None,
     stop: Stop | None = None,
+    budget: BudgetLike | None = None,
+    gate: GateLike | None = None,
+    human: Human | None = None,
 ) -> CountOutcome | RecurseOutcome:
     """Go on with a run, a count or a recursion: killed, interrupted, halted, out of quota, unresolved, or finished.
 
@@ -78,6 +83,11 @@ async def resume(
             price and limits: those of the one before are dropped.
         caps: bounds of the run as a whole, all sessions together, but for the seconds.
         stop: ask it to end, so that what is in flight is answered first.
+        budget: what the run may have in all, as "usd=20,calls=5000": a person's word, which raises its
+            bounds, and those of its gate, and is written down.
+        gate: another gate than the one that the run has kept. A run that was made on another machine
+            brings no gate along: it is asked for one.
+        human: asked where the gate wants a person.
 
     A recursion grows the same tree again from what was answered, and goes on from there. It takes no
     judge, encoder, labels and engine; for other changes than these, call
@@ -106,6 +116,9 @@ async def resume(
         "limits": limits,
         "on_event": on_event,
         "stop": stop,
+        "top_up": None if budget is None else BudgetChange.read(budget),
+        "gate": gate,
+        "human": human,
     }
     if Manifest.load(named_run(run)).kind == "recurse":
         task, wiring, options_again = resumed_recursion(run, {**given, "corpus": corpus})
@@ -142,6 +155,8 @@ def resumed(
     if asks_another(asked_by(manifest), changes.get("model")):
         changes = {**dict.fromkeys(OF_MODEL), **changes}
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
+    if options.top_up is not None:
+        options = replace(options, caps=options.top_up.over(options.caps))
     return question_of(manifest), _again(manifest, directory), options
 
 
@@ -170,7 +185,11 @@ def resumed_recursion(
     wired = {field.name for field in fields(Wiring)}
     wiring = {name: value for name, value in changes.items() if name in wired}
     options = {name: value for name, value in changes.items() if name not in wired}
-    return manifest.question, *rebuilt(manifest, directory, options, wiring)
+    wired_again, again = rebuilt(manifest, directory, options, wiring)
+    if wired_again.top_up is not None:
+        caps = wired_again.top_up.over(wired_again.caps)
+        wired_again = replace(wired_again, caps=caps)
+    return manifest.question, wired_again, again
 
 
 def keeps_key(record: Mapping[str, object], changes: Mapping[str, object]) -> bool:

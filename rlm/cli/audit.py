@@ -9,6 +9,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    GateFile,
     Json,
     KeyEnv,
     MaxCalls,
@@ -83,6 +84,7 @@ def audit(
         typer.Option("--model", metavar="SPEC", help="Model that reads; none: the weights here."),
     ] = None,
     key_env: KeyEnv = None,
+    gate: GateFile = None,
     price: PriceText = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
@@ -115,7 +117,7 @@ def audit(
     """
     require_given(
         run=run, out=out, model=model, key_env=key_env, context=context, price=price,
-        include=include, exclude=exclude,
+        include=include, exclude=exclude, gate=gate,
     )  # fmt: skip
     if not task.strip():
         raise ValidationError("the task is empty", hint="say what to look for, in words")
@@ -123,6 +125,7 @@ def audit(
     # What follows loads numbers and models.
     from rlm.auditing.files import check_audit_target
     from rlm.cli.audit_run import AuditAsked, run_audit, wired
+    from rlm.cli.gating import gate_human
     from rlm.corpora import require_outside
 
     target = None if out is None else check_audit_target(out)
@@ -136,6 +139,8 @@ def audit(
             "prices": prices,
             "limits": limits,
             "concurrency": concurrency,
+            "gate": gate,
+            "human": gate_human(),
         },
         {"calls": max_calls, "tokens": max_tokens, "usd": max_usd, "seconds": max_seconds},
     )

@@ -11,6 +11,7 @@ from executors.errors import ValidationError
 from rlm.cli.options import (
     DryRun,
     Engine,
+    GateFile,
     Json,
     KeyEnv,
     MaxCalls,
@@ -182,6 +183,7 @@ def count(
             "bounds where none are named; without it a new one is made.",
         ),
     ] = None,
+    gate: GateFile = None,
     replay: Annotated[
         str | None,
         typer.Option("--replay", metavar="RUN_DIR", help="Answer each call from a recorded run."),
@@ -201,6 +203,7 @@ def count(
     """
     # Cheapest first: words, files and columns; then what loads numbers, encoders and models. None
     # of it is loaded for --help.
+    from rlm.cli.gating import gate_human
     from rlm.cli.labels import labels_from
     from rlm.corpora import open_corpus, require_outside
 
@@ -208,7 +211,7 @@ def count(
         source=source, run=run, out=out, labels=labels, id=id_, text=text, query=query, by=by,
         format=format_, encoding=encoding, encoder=encoder, model=model, key_env=key_env,
         judge=judge, positive=positive, description=description, price=price, replay=replay,
-        engine=engine,
+        engine=engine, gate=gate,
     )  # fmt: skip
     asked = typed_question(question, one_of=one_of, verbatim=verbatim)
     if positive is not None and one_of is not None:
@@ -279,6 +282,8 @@ def count(
                 else None
             ),
             "replay": replay,
+            "gate": gate,
+            "human": gate_human(),
             "cache": False if no_cache else None,
         },
     )

@@ -19,6 +19,7 @@ from executors.models.prices import Price
 __all__ = [
     "DryRun",
     "Engine",
+    "GateFile",
     "Json",
     "KeyEnv",
     "MaxCalls",
@@ -64,6 +65,14 @@ Engine = Annotated[
         "--engine",
         metavar="NAME",
         help="local, dask, dask:WORKERS or dask://HOST:PORT; who does the work.",
+    ),
+]
+GateFile = Annotated[
+    str | None,
+    typer.Option(
+        "--gate",
+        metavar="FILE",
+        help="Gate that every call has to pass: its configuration, as .yaml, .toml or .json.",
     ),
 ]
 OutFile = Annotated[

@@ -24,6 +24,7 @@ from rlm.render.lines import Line, line, write_lines
 from rlm.render.outcome import outcome_lines, result_lines
 from rlm.render.safe import plain
 from rlm.render.text import tally_lines
+from rlm.runs.raising import raises
 from rlm.summary import missing_lines, summarise
 
 __all__ = ["RecurseReport"]
@@ -150,7 +151,7 @@ def _with_resume(outcome: Incomplete[object]) -> tuple[str, ...]:
         best = outcome.best
         why = missing_lines(best) if isinstance(best, Tally) else ()
         return (*outcome.missing, *why, f"ask again with: {resume_command(outcome.receipts)}")
-    if outcome.blocker not in RESUMABLE:
+    if outcome.blocker not in RESUMABLE or raises(outcome.missing):
         return outcome.missing
     # Past a bound the run goes on only with a higher one.
     bound = _BOUND.search(outcome.detail or "")

@@ -12,6 +12,7 @@ from executors.errors import ValidationError
 from rlm.cli.options import (
     DryRun,
     Engine,
+    GateFile,
     Json,
     KeyEnv,
     ModelSpec,
@@ -50,6 +51,15 @@ def resume(
         int | None, typer.Option("--concurrency", metavar="N", help="Calls in flight.")
     ] = None,
     engine: Engine = None,
+    gate: GateFile = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="usd=N,…",
+            help="What the run may have in all: usd, calls, tokens. Your word, which is written down.",
+        ),
+    ] = None,
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", metavar="N", help="Bound of all sessions: calls.")
     ] = None,
@@ -72,9 +82,11 @@ def resume(
     What changed is named: other votes, a higher bound, another model. To count grown or edited
     data, count again with --run RUN_DIR.
     """
-    require_given(model=model, key_env=key_env, price=price, engine=engine)
+    require_given(model=model, key_env=key_env, price=price, engine=engine, gate=gate)
     # Numbers and manifests load where a run is opened; --help has no use for them.
     from corpus.votes import VOTES
+    from rlm.cli.gating import gate_human
+    from rlm.options.top_up import BudgetChange
     from rlm.runs.home import named_run
     from rlm.runs.manifest import Manifest
 
@@ -87,6 +99,9 @@ def resume(
         "engine": engine,
         "prices": price_of(price),
         "limits": limits_of(rpm, tpm),
+        "gate": gate,
+        "human": gate_human(),
+        "top_up": None if budget is None else BudgetChange.read(budget),
     }
     bounds = _Bounds(calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     if Manifest.load(named_run(directory)).kind == "recurse":

@@ -32,6 +32,7 @@ from rlm.receipts.receipts import Receipts
 from rlm.render.progress import Progress, Standing
 from rlm.runs.exports import note_export
 from rlm.runs.home import data_home
+from rlm.runs.raising import raises
 
 __all__ = ["run_count"]
 
@@ -99,7 +100,7 @@ def _kept(error: OutputError, best: Tally | Ranking | None, receipts: Receipts) 
 
 
 def _with_resume(outcome: Incomplete[Tally | Ranking]) -> tuple[str, ...]:
-    if outcome.blocker not in RESUMABLE:
+    if outcome.blocker not in RESUMABLE or raises(outcome.missing):
         return outcome.missing
     # Past a bound the run goes on only with a higher one.
     bound = next(filter(None, map(_BOUND.search, outcome.missing)), None)

@@ -16,6 +16,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    GateFile,
     Json,
     KeyEnv,
     MaxCalls,
@@ -198,6 +199,7 @@ def asked(
         str | None, typer.Option("--verifier", metavar="SPEC", help="Model that grades.")
     ] = None,
     key_env: KeyEnv = None,
+    gate: GateFile = None,
     price: PriceText = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
@@ -239,7 +241,7 @@ def asked(
         corpus=corpus, run=run, out=out, id=id_, text=text, query=query, format=format_,
         encoding=encoding, model=model, planner=planner, judge=judge, verifier=verifier,
         key_env=key_env, contract=contract, persona=persona, context=context, sensor=sensor,
-        price=price,
+        price=price, gate=gate,
     )  # fmt: skip
     if not task.strip():
         raise ValidationError("the task is empty", hint="say what is to be done, in words")
@@ -252,6 +254,7 @@ def asked(
         out,
     )  # fmt: skip
     # What follows loads numbers, models and judges.
+    from rlm.cli.gating import gate_human
     from rlm.cli.text_out import check_text_target
     from rlm.cli.wired import bounded, options_over
     from rlm.recursions.sensing import leaf_sensor
@@ -290,6 +293,8 @@ def asked(
             "prices": price_of(price),
             "limits": limits_of(rpm, tpm),
             "concurrency": concurrency,
+            "gate": gate,
+            "human": gate_human(),
         },
     )
     wiring = bounded(wiring, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)

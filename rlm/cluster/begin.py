@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
 from corpus.criterion import Criterion
@@ -17,6 +18,7 @@ from executors.gate.allowance import Growing
 from executors.journal.journal import RunJournal
 from executors.leases import LeaseBook
 from executors.models.prices import price_list
+from executors.replies import JsonValue
 from rlm._version import __version__
 from rlm.cluster.answering import Answers
 from rlm.cluster.blocks import Blocks, Judged
@@ -85,11 +87,13 @@ async def judge_on_cluster(
     log: RunLog,
     journal: RunJournal,
     allowance: Growing,
+    data: Mapping[str, JsonValue] | None = None,
 ) -> None:
     """Judge on a cluster what is left of a count; see `corpus.scan.scan` for what that does.
 
     Args:
         engine: entered already.
+        data: what the run's gate says of where texts may go; None where there is no gate.
 
     Raises:
         Halted: see `Coordinator.run`.
@@ -123,6 +127,7 @@ async def judge_on_cluster(
             judge=judge.info.identity,
             node=what.node,
             grace=stop.grace,
+            data=data,
         ),
         stop=stop,
     )

@@ -13,6 +13,7 @@ from executors.errors import DiskFault, Halted, Interrupted, ModelUnusable, OutO
 from rlm.outcome import Blocker, Completed, Incomplete
 from rlm.receipts.receipts import Receipts
 from rlm.runs.log import RunLog
+from rlm.runs.raising import told_how
 from rlm.runs.roots import result_root
 from rlm.summary import missing_lines, summarise
 
@@ -52,7 +53,7 @@ class Ending:
     def of_tally(self, result: Tally, judge: JudgeInfo, halted: Halted | None) -> CountOutcome:
         """Return the outcome of a count that was judged, as far as it came."""
         if halted is not None:
-            lines = [line for line in (halted.what, halted.where, halted.hint) if line]
+            lines = self._lines(halted)
             return self.incomplete(result, _blocker(halted), (*lines, *missing_lines(result)))
         if judge.scoring and judge.kind != "encoder":
             why = "token probabilities without calibration by labels order, and state no number"
@@ -76,7 +77,12 @@ class Ending:
 
     def halted(self, halted: Halted) -> Incomplete[Tally | Ranking]:
         """Return the outcome of a session that was stopped before anything was judged."""
-        return self.incomplete(None, _blocker(halted), (halted.what,))
+        return self.incomplete(None, _blocker(halted), self._lines(halted))
+
+    def _lines(self, halted: Halted) -> tuple[str, ...]:
+        """Return why it was stopped, where, and what to do about it."""
+        halted = told_how(halted, self._log.directory)
+        return tuple([line for line in (halted.what, halted.where, halted.hint) if line])
 
     def finish(self, blocker: Blocker | None, result: Tally | Ranking | None) -> Receipts:
         """End the session in its receipt and in the manifest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,13 +29,14 @@ from executors.errors import (
     RunDirError,
     UsageError,
 )
-from executors.gate.allowance import CapsAllowance
+from executors.gate.allowance import CapsAllowance, Drawn, Growing
 from executors.ids import RunId, child_of, new_run_id
 from executors.journal.records import Journal, NoJournal, Spent
 from executors.models.prices import price_list
 from rlm.corpora import Corpus, open_corpus
 from rlm.counts.ending import CountOutcome, Ending
 from rlm.counts.stage import Stage
+from rlm.gating import GateWanted, RunGate, open_gate
 from rlm.judging import Asking, Encoding, JudgePlan, Ruling, let_go, plan_judge
 from rlm.labels import Label, Taught, teach
 from rlm.options.options import LOCAL, CountOptions
@@ -79,7 +81,8 @@ class CountRun:
         self._notes: list[str] = []
         self._spent = False
         self._journal: Journal = NoJournal()
-        self._allowance: CapsAllowance | None = None
+        self._allowance: Growing | None = None
+        self._gate: RunGate | None = None
         self._calls: Calls | None = None
         self._partial: Callable[[], Tally] | None = None
 
@@ -116,6 +119,8 @@ class CountRun:
         finally:
             with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
                 await session.close()
+                if self._gate is not None:
+                    self._gate.close()
 
     @property
     def _is_void(self) -> bool:
@@ -277,16 +282,12 @@ class CountRun:
             return lesson.judge
 
     def _asking(self, plan: Asking) -> Judge:
-        spent = self._session.opened.spent if self._session.opened else Spent()
-        self._allowance = CapsAllowance(
-            self._options.caps,
-            self._clock,
-            calls=spent.calls,
-            tokens=spent.tokens,
-            usd=spent.usd,
-        )
+        allowance, gate = self._bounded()
+        self._allowance = allowance
+        if gate is not None:  # before anything is read, or spent
+            self._plan = plan = replace(plan, model=gate.outlet.model(plan.model))
         self._calls = calls = Calls(
-            allowance=self._allowance,
+            allowance=allowance,
             emit=self._log.emit,
             clock=self._clock,
             journal=self._journal,
@@ -294,8 +295,27 @@ class CountRun:
             retry=self._options.retry,
             concurrency=self._options.concurrency,
             limits=self._options.limits,
+            outlet=None if gate is None else gate.outlet,
         )
         return plan.judge(calls, self._criterion, self._options, _JUDGE, self._log.emit)
+
+    def _bounded(self) -> tuple[Growing, RunGate | None]:
+        """Return what calls may spend, and the gate that says so, where there is one."""
+        opened, options = self._session.opened, self._options
+        spent = Spent() if opened is None else opened.spent
+        drawn = Drawn(calls=spent.calls, tokens=spent.tokens, usd=spent.usd)
+        if opened is not None:  # a replay spends nothing
+            wanted = GateWanted(
+                gate=options.gate, human=options.human, top_up=options.top_up, caps=options.caps
+            )
+            self._gate = gate = open_gate(self._session, wanted, self._clock, drawn)
+            if gate is not None:
+                opened.before_commits(gate.flush)
+                return gate.allowance, gate
+        own = CapsAllowance(
+            options.caps, self._clock, calls=drawn.calls, tokens=drawn.tokens, usd=drawn.usd
+        )
+        return own, None
 
     async def _rank(self, spool: Spool, plan: Encoding) -> CountOutcome:
         # numpy is loaded by now; the import stands here because `import rlm` must not load it.
@@ -372,6 +392,7 @@ class CountRun:
             node=_JUDGE,
             notes=tuple(self._notes),
             begun=self._begun,
+            data=None if self._gate is None else self._gate.data,
         )
         ledger = stage.ledger()
         self._partial = partial(stage.tally, ledger)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from executors.gate.allowance import Growing
 from executors.ids import NodeId
 from executors.journal.records import Journal
 from executors.models.prices import price_list
+from executors.replies import JsonValue
 from rlm.counts.replaying import explain
 from rlm.forecasts.foresight import calls_needed, too_few_calls
 from rlm.judging import Asking, JudgePlan, cut_for
@@ -49,6 +50,7 @@ class Stage:
 
     Args:
         allowance: what calls may spend; None where no model is asked.
+        data: what the run's gate says of where texts may go; None where there is no gate.
         notes: what is known of the judge's teaching, for the reader of the tally.
         begun: called once all that judges has started, before the first call.
     """
@@ -67,6 +69,7 @@ class Stage:
     node: NodeId
     notes: tuple[str, ...]
     begun: Callable[[], object]
+    data: Mapping[str, JsonValue] | None = None
 
     def ledger(self) -> Ledger:
         """Return an empty ledger for it."""
@@ -232,6 +235,7 @@ class Stage:
             log=self.log,
             journal=journal,
             allowance=self.allowance,
+            data=self.data,
         )
 
 

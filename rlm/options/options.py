@@ -25,7 +25,9 @@ from executors.models.encoders.load import Encoder
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from rlm.labels import AskLabels, Label
+from rlm.options.gates import GateLike, Human, gate_name, require_gate
 from rlm.options.records import is_recordable, record_of, value_of
+from rlm.options.top_up import BudgetChange
 from rlm.runs.home import named_run
 
 __all__ = ["LOCAL", "CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
@@ -96,6 +98,9 @@ class CountOptions:
     replay: str | os.PathLike[str] | None = None
     on_event: Callable[[Event], None] | None = None
     stop: Stop | None = None
+    gate: GateLike | None = None
+    human: Human | None = None
+    top_up: BudgetChange | None = None
     clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:
@@ -128,6 +133,7 @@ class CountOptions:
             if value is not None:
                 _integer(name, value, high)
         _integer("window_tokens", self.window_tokens, 10_000_000)
+        require_gate(self.gate, self.human)
         if self.on_event is not None and is_async(self.on_event):
             raise ValidationError(
                 f"on_event={self.on_event!r} is asynchronous",
@@ -203,6 +209,8 @@ class CountOptions:
         texts = {name: _as_text(value) for name, value in said.items() if value not in (None, ())}
         if self.engine == LOCAL:
             del texts["engine"]
+        if self.gate is not None:
+            texts["gate"] = gate_name(self.gate)
         caps = self.caps
         if self.limits is not None:
             texts["limits"] = _limits(self.limits)

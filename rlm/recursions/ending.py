@@ -11,7 +11,7 @@ from corpus.questions import YesNo
 from corpus.results import Tally
 from corpus.tally_file import save_tally
 from executors.clock import Clock
-from executors.errors import DiskFault
+from executors.errors import DiskFault, Halted
 from executors.ids import NodeId, content_key
 from executors.secrets import scrub
 from rlm.checks.verdict import status_of
@@ -21,6 +21,7 @@ from rlm.recursions.results import Answered, Blocked, NodeResult, Short, shown
 from rlm.runs.home import write_atomically
 from rlm.runs.log import ROOT, RunLog
 from rlm.runs.merkle import MerkleTree, sized
+from rlm.runs.raising import told_how
 from rlm.runs.roots import result_root
 from rlm.runs.session import Session
 from rlm.summary import summarise
@@ -42,8 +43,14 @@ class Ending:
         self._task = task
         self._clock = clock
 
-    def of(self, result: NodeResult, notes: tuple[str, ...]) -> RecurseOutcome:
-        """Return the outcome of what the root handed up."""
+    def of(
+        self, result: NodeResult, notes: tuple[str, ...], halted: Halted | None = None
+    ) -> RecurseOutcome:
+        """Return the outcome of what the root handed up.
+
+        Args:
+            halted: what stopped the tree, where something did.
+        """
         match result:
             case Answered(value=value, verdict=verdict):
                 said = None if verdict is None else status_of(verdict)
@@ -55,12 +62,17 @@ class Ending:
                 receipts = self.finish(blocked.blocker, best, notes, blocked=blocked)
                 return Incomplete(
                     best=best,
-                    missing=(_sentence(blocked), *missing),
+                    missing=(_sentence(blocked), *missing, *self._hint(halted)),
                     blocker=blocked.blocker,
                     receipts=receipts,
                     node=blocked.node,
                     detail=blocked.detail,
                 )
+
+    def _hint(self, halted: Halted | None) -> tuple[str, ...]:
+        """Return what to do about a halt."""
+        hint = None if halted is None else told_how(halted, self._log.directory).hint
+        return () if hint is None else (hint,)
 
     def finish(
         self,

@@ -17,7 +17,7 @@ from executors.calls.calls import Calls
 from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
 from executors.gate.decisions import Allow, Deny, Halt, Settled
-from executors.gate.governor import Deed, Governor, halted_by
+from executors.gate.governor import Deed, Governor, Outlet, halted_by
 from executors.ids import ContentKey, NodeId, content_key
 from executors.journal.records import Journal
 from executors.loop.permits import decide
@@ -49,6 +49,25 @@ class Models:
     judge: Model | None
     verifier: Model | None
     merger: Model
+
+    def behind(self, outlet: Outlet) -> Models:
+        """Return the models that texts are sent to.
+
+        Raises:
+            Halted: no text may go to one of them.
+        """
+        found = {id(one): outlet.model(one) for one in self._all if one is not None}
+        return Models(
+            worker=found[id(self.worker)],
+            planner=found.get(id(self.planner)),
+            judge=found.get(id(self.judge)),
+            verifier=found.get(id(self.verifier)),
+            merger=found[id(self.merger)],
+        )
+
+    @property
+    def _all(self) -> tuple[Model | None, ...]:
+        return self.worker, self.planner, self.judge, self.verifier, self.merger
 
 
 @dataclass(slots=True, kw_only=True)

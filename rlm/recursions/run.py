@@ -17,11 +17,14 @@ from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
 from executors.errors import Halted, RunDirError, UsageError
-from executors.gate.allowance import CapsAllowance
+from executors.gate.allowance import CapsAllowance, Drawn
 from executors.ids import NodeId, RunId, new_run_id
 from executors.models.prices import price_list
 from planner.tree import TaskTree
 from rlm.corpora import open_corpus
+from rlm.gating import GateWanted, RunGate, open_gate
+from rlm.lone_calls import governed_by
+from rlm.options.gates import gate_name
 from rlm.recursions.casting import Cast, cast_models
 from rlm.recursions.ending import Ending, RecurseOutcome
 from rlm.recursions.forest import Forest
@@ -61,6 +64,7 @@ class RecurseRun:
         self._warnings = ModelWarnings()
         self._cast: Cast = cast_models(wiring, warn=self._warnings)
         self._forest: Forest | None = None
+        self._gate: RunGate | None = None
 
     async def outcome(self) -> RecurseOutcome:
         """Run to the one outcome. Whatever happens, the receipt of what was done is written."""
@@ -89,12 +93,16 @@ class RecurseRun:
         finally:
             with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
                 await session.close()
+                if self._gate is not None:
+                    self._gate.close()
 
     @property
     def _shown(self) -> dict[str, str]:
         caps = self._wiring.caps
         bounds = f"{caps.calls:,} calls, {caps.tokens:,} tokens, {caps.usd} USD, {caps.seconds:g} s"
-        return {**self._options.shown, **self._cast.shown, "bounds": bounds}
+        gate = self._wiring.gate
+        more = {} if gate is None else {"gate": gate_name(gate)}
+        return {**self._options.shown, **self._cast.shown, **more, "bounds": bounds}
 
     async def _begin(self) -> Session:
         values, objects = self._options.recorded()
@@ -121,7 +129,7 @@ class RecurseRun:
             blocked = Blocked(
                 blocker=blocker_of(halted), detail=halted.what, node=ROOT, task=self._task
             )
-            return self._ending.of(Short(best=None, blocked=blocked), ())
+            return self._ending.of(Short(best=None, blocked=blocked), (), halted)
         except Exception:
             self._ending.finish("failed", None, ())
             raise
@@ -139,11 +147,15 @@ class RecurseRun:
         worker = self._cast.models.worker.info.spec
         self._log.recover(journal, node=ROOT, model=worker, role="worker")
         spent, wiring = journal.spent, self._wiring
-        allowance = CapsAllowance(
-            wiring.caps, self._clock, calls=spent.calls, tokens=spent.tokens, usd=spent.usd
+        drawn = Drawn(calls=spent.calls, tokens=spent.tokens, usd=spent.usd)
+        self._gate = gate = self._opened_gate(drawn)
+        if gate is not None:
+            journal.before_commits(gate.flush)
+        own = CapsAllowance(
+            wiring.caps, self._clock, calls=drawn.calls, tokens=drawn.tokens, usd=drawn.usd
         )
         calls = Calls(
-            allowance=allowance,
+            allowance=own if gate is None else gate.allowance,
             emit=self._log.emit,
             clock=self._clock,
             journal=journal,
@@ -151,6 +163,7 @@ class RecurseRun:
             retry=wiring.retry,
             concurrency=wiring.concurrency,
             limits=wiring.limits,
+            outlet=None if gate is None else gate.outlet,
         )
         self._forest = forest = Forest(
             calls=calls,
@@ -165,6 +178,7 @@ class RecurseRun:
                 children=2 * self._options.max_nodes,
             ),
             stop=Stop(clock=self._clock),
+            governor=None if gate is None else gate.governor,
             spool=await self._read(),
             goes_on=_was_cut_off(self._session.before),
         )
@@ -183,9 +197,22 @@ class RecurseRun:
             )
             return self._ending.of(Short(best=None, blocked=blocked), ())
         spec = Spec(node=ROOT, task=self._task, depth=0, index=0, options=options)
-        result = await self._grown(forest, spec)
+        with governed_by(calls, forest.governor):
+            result = await self._grown(forest, spec)
         calls.tell_pace()
-        return self._ending.of(result, tuple(forest.notes))
+        return self._ending.of(result, tuple(forest.notes), forest.halted)
+
+    def _opened_gate(self, spent: Drawn) -> RunGate | None:
+        """Return the gate of the run, where there is one; no text may go where it forbids that."""
+        wiring = self._wiring
+        wanted = GateWanted(
+            gate=wiring.gate, human=wiring.human, top_up=wiring.top_up, caps=wiring.caps
+        )
+        gate = open_gate(self._session, wanted, self._clock, spent)
+        if gate is not None:
+            cast = self._cast
+            self._cast = replace(cast, models=cast.models.behind(gate.outlet))
+        return gate
 
     async def _grown(self, forest: Forest, spec: Spec) -> NodeResult:
         """Let the tree grow from its root, and let go of what it read with."""

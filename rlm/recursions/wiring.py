@@ -20,7 +20,9 @@ from executors.models.base import Model
 from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from planner.plan_cache import PlanCache
+from rlm.options.gates import GateLike, Human, require_gate
 from rlm.options.records import is_recordable, record_of, value_of
+from rlm.options.top_up import BudgetChange
 
 __all__ = ["ROLES", "Wiring"]
 
@@ -38,6 +40,10 @@ class Wiring:
         model: the worker, a spec or a Model; None takes the weights on this machine.
         planner, judge, verifier, merger: other models for these roles; None takes `model`.
         key_env: name of the environment variable that holds the key of a custom URL.
+        gate: what every call of a model and of a tool in the tree has to pass, and which keeps the
+            books: a Gate, a configuration, or the file of one. It is kept in the run.
+        human: asked where the gate wants a person; without one its asks are denials.
+        top_up: more than there was, for a run that goes on.
         policy: decides about each call of a tool and each checkpoint before a wave; None allows.
         ask: asks a person where the policy says so; without one an ask is a deny.
         data: the caller's own, handed to the policy; never a secret, since it may be written down.
@@ -58,6 +64,9 @@ class Wiring:
     verifier: str | Model | None = None
     merger: str | Model | None = None
     key_env: str | None = None
+    gate: GateLike | None = None
+    human: Human | None = None
+    top_up: BudgetChange | None = None
     policy: Policy | None = None
     ask: AskPerson | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -86,6 +95,7 @@ class Wiring:
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise ValidationError(f"{name}={value!r}"[:200], hint="give a function")
+        require_gate(self.gate, self.human)
         if self.on_event is not None and is_async(self.on_event):
             raise ValidationError(
                 f"on_event={self.on_event!r} is asynchronous",

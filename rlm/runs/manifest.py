@@ -104,6 +104,8 @@ class Manifest(BaseModel):
     """Options by name, those that JSON can hold."""
     objects: dict[str, str] = {}
     """Options that were objects of the caller's, by name, with what they were."""
+    governed: str | None = None
+    """Hash of the configuration, kept in the run, of the gate that governs it; None where none does."""
     sessions: tuple[SessionNote, ...] = ()
     forgotten: tuple[str, ...] = ()
     """Ids of records whose texts were erased on request; they stay so when the corpus is read again."""

@@ -155,6 +155,12 @@ class Session:
         self.manifest = self.manifest.model_copy(update={"content_root": content_root})
         self.note(ended=now, blocker=blocker)
 
+    def govern(self, digest: str) -> None:
+        """Write down that a gate of this configuration governs the run from now on."""
+        if self.manifest.governed != digest:
+            self.manifest = self.manifest.model_copy(update={"governed": digest})
+            self.manifest.save(self.directory)
+
     # ---------------------------------------------------------------- the corpus
 
     def read_from(self, spec: Spec | None) -> None:

@@ -7,7 +7,8 @@ another desk; the one before is cleared then, or when the process ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,12 +25,14 @@ from executors.clock import SystemClock
 from executors.errors import ConfigError, InternalError
 from executors.events import Emit, Event
 from executors.gate.allowance import Estimate
+from executors.gate.governor import Outlet
 from executors.ids import NodeId
 from executors.journal.filesystems import file_system, is_remote
 from executors.journal.journal import RunJournal
 from executors.leases import Lease
 from executors.models.base import Model
 from executors.models.prices import PriceTable
+from executors.replies import JsonValue
 from rlm.judging import Asking, plan_judge
 from rlm.options.options import CountOptions
 from rlm.units.filed import UnitJournal
@@ -64,6 +67,9 @@ class Desk:
         plan = plan_judge(chosen, options.question, warn=_unsaid)
         if not isinstance(plan, Asking):
             raise InternalError(f"a unit was sent whose judge asks nothing: {options.options!r}")
+        outlet = None if options.data is None else _outlet(options.data)
+        if outlet is not None:
+            plan = replace(plan, model=outlet.model(plan.model))
         self.model: Model = plan.model
         price = options.price
         self.calls = Calls(
@@ -75,6 +81,7 @@ class Desk:
             retry=options.retry,
             concurrency=max(1, lease.slots),
             limits=lease.limits,
+            outlet=outlet,
         )
         if chosen.limits is not None:  # of which each worker holds a share
             self.calls.endpoint(self.model).most_tokens = chosen.limits.tpm
@@ -165,6 +172,12 @@ def _shares(directory: Path, token: str) -> bool:
     except OSError:
         return False
     return same and not is_remote(file_system(directory))
+
+
+def _outlet(data: Mapping[str, JsonValue]) -> Outlet:
+    from executors.gate.outlet import outlet_of  # for units of runs that a gate governs
+
+    return outlet_of(data)
 
 
 def _nowhere(_event: Event) -> None:

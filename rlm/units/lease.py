@@ -134,10 +134,20 @@ class LeaseKeeper:
 def halted_of(said: bytes) -> Halted | None:
     """Return the halt that a lease was answered with; None for a lease."""
     fields = cast("dict[str, str]", decode(said))
-    return Halted(**fields) if "bound" in fields else None
+    if "bound" not in fields:
+        return None
+    what = fields.pop("what")
+    halted = Halted(**fields)
+    halted.what = what
+    return halted
 
 
 def pack_halted(halted: Halted) -> bytes:
     """Return a halt as what a lease is answered with."""
-    fields = {"bound": halted.bound, "scope": halted.scope, "limit": halted.limit}
+    fields = {
+        "bound": halted.bound,
+        "scope": halted.scope,
+        "limit": halted.limit,
+        "what": halted.what,
+    }
     return encode({**fields, "hint": halted.hint} if halted.hint else fields)

@@ -1,0 +1,51 @@
+"""How a run that was halted by a bound goes on: the command that raises it, as it is typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Final
+
+from executors.errors import Halted
+
+__all__ = ["raises", "told_how"]
+
+_NAMES: Final = {
+    "budget.maxCostUsd": "usd",
+    "budget.maxTokens": "tokens",
+    "budget.maxCalls": "calls",
+}
+_TIMES: Final = 2
+_OPTION: Final = "--budget"
+
+
+def told_how(halted: Halted, directory: Path) -> Halted:
+    """Return a halt whose hint is the command for this run, where a budget of a gate is why.
+
+    The bound in it is twice the one that was reached: a person who types it may say another.
+    """
+    name = _NAMES.get(halted.bound)
+    if name is not None:
+        more = f"{_OPTION} {name}={_twice(halted.limit)}"
+        halted.hint = (
+            f"raise it and go on with: rlm resume {shlex.quote(str(directory))} {more}; "
+            "what was answered so far is kept"
+        )
+    return halted
+
+
+def raises(lines: Sequence[str]) -> bool:
+    """Whether what is said of an outcome holds such a command."""
+    return any(f" {_OPTION} " in line for line in lines)
+
+
+def _twice(said: str) -> str:
+    """Return twice the bound that stands in "2 USD" or "3 of 2 USD"; 1 of none, or of nothing."""
+    words = said.rpartition(" of ")[2].split()
+    try:
+        amount = Decimal(words[0].replace(",", "")) * _TIMES
+    except (InvalidOperation, IndexError):
+        return "1"
+    return f"{amount.normalize():f}" if amount.is_finite() and amount > 0 else "1"
