@@ -64,6 +64,8 @@ class ModelMet(Event):
     server; "" where that is this machine."""
     masks: tuple[str, ...] = ()
     """Kinds of personal data that it is not shown."""
+    prices: str = ""
+    """The table of published prices that its price is from, and how new that is; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,7 +237,7 @@ class Calls:
         if found is None:
             info = model.info
             sends_to = model if self._outlet is None else self._outlet.model(model)
-            if (event := met(sends_to, self.clock)) is not None:
+            if (event := met(sends_to, self.clock, self._prices)) is not None:
                 self.emit(event)
             found = self._lines[id(model)] = _Line(
                 model=model,

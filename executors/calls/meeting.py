@@ -7,6 +7,7 @@ from executors.events import ModelMet
 from executors.ids import NodeId
 from executors.models.base import Model
 from executors.models.masked import Masked
+from executors.models.prices import KnownPrices, PriceList
 
 __all__ = ["met"]
 
@@ -14,7 +15,7 @@ _ROOT = NodeId("root")
 _HERE = "in-process"
 
 
-def met(model: Model, clock: Clock) -> ModelMet | None:
+def met(model: Model, clock: Clock, prices: PriceList) -> ModelMet | None:
     """Return the event of a model, as it is sent to; None where nothing leaves this machine."""
     info = model.info
     every = (info, *info.others)
@@ -27,4 +28,7 @@ def met(model: Model, clock: Clock) -> ModelMet | None:
     if not any(origin for _, origin in ways):
         return None
     masks = model.kinds if isinstance(model, Masked) else ()
-    return ModelMet(node=_ROOT, at=clock.now(), model=info.spec, ways=ways, masks=masks)
+    source = prices.source(info) if isinstance(prices, KnownPrices) else ""
+    return ModelMet(
+        node=_ROOT, at=clock.now(), model=info.spec, ways=ways, masks=masks, prices=source
+    )

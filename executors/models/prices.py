@@ -13,7 +13,7 @@ from typing import Protocol
 from executors.errors import MissingExtra
 from executors.models.base import ModelInfo
 from executors.models.price import FREE, Price, cost_of, worst_cost
-from executors.models.published import is_published, published
+from executors.models.published import is_published, prices_source, published
 
 __all__ = [
     "KnownPrices",
@@ -75,6 +75,12 @@ class KnownPrices:
 
     def price(self, info: ModelInfo) -> Price | None:
         return self._own.price(info) or published(info.origin, info.name)
+
+    def source(self, info: ModelInfo) -> str:
+        """Return which table the price of a model is from, and how new it is; "" for none."""
+        if self._own.price(info) is not None or published(info.origin, info.name) is None:
+            return ""
+        return str(prices_source())
 
 
 class _Same:

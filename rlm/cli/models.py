@@ -20,19 +20,21 @@ __all__ = ["models"]
 def models(*, json_: Json = False) -> int:
     """Say how to name a model or an encoder, and which of them are here."""
     # What is looked up here loads numbers and encoders' names; --help needs neither.
+    from executors.models.published import prices_source
     from rlm.models import choices
 
-    found = choices()
+    found, source = choices(), prices_source()
+    prices = None if source is None else str(source)
     if json_:
-        print_json({"choices": [asdict(choice) for choice in found]})
+        print_json({"choices": [asdict(choice) for choice in found], "prices": prices})
         return Exit.DONE
     from rlm.render.lines import write_lines
 
-    write_lines(_page(found), sys.stdout)
+    write_lines(_page(found, prices), sys.stdout)
     return Exit.DONE
 
 
-def _page(found: list[Choice]) -> list[Line]:
+def _page(found: list[Choice], prices: str | None) -> list[Line]:
     from rlm.render.lines import Piece, line
 
     titles = {
@@ -44,7 +46,10 @@ def _page(found: list[Choice]) -> list[Line]:
     for kind, title in titles.items():
         lines.append(line(Piece(title, "strong")))
         lines += [_row(choice) for choice in found if choice.kind == kind]
-    return lines
+    table = (
+        prices or "none installed: pip install 'rlm-recurse[prices]'; a run is priced by --price"
+    )
+    return [*lines, line(Piece("published prices", "strong")), line(f"  {table}")]
 
 
 def _row(choice: Choice) -> Line:

@@ -32,6 +32,8 @@ class SentReceipt:
     models: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()
     """Kinds of personal data that were masked in everything that it was sent."""
+    prices: tuple[str, ...] = ()
+    """Tables of published prices that its prices are from."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class _Sent:
     judged_at: set[str] = field(default_factory=set[str])
     """Nodes whose texts a judge was shown there."""
     masks: set[str] | None = None
+    prices: set[str] = field(default_factory=set[str])
 
 
 class SentFold:
@@ -64,7 +67,7 @@ class SentFold:
                 self._tools.add(event.tool)
             return
         known = self._met.setdefault(event.model, [])
-        if all((one.ways, one.masks) != (event.ways, event.masks) for one in known):
+        if all(_where(one) != _where(event) for one in known):
             known.append(event)
 
     def call(self, event: CallFinished | CallFailed, place: str) -> None:
@@ -78,7 +81,7 @@ class SentFold:
             return
         for one in known:
             for origin in dict.fromkeys(_reached(one, event)):
-                self._count(origin, event, place, one.masks)
+                self._count(origin, event, place, one)
 
     def receipts(self, texts: Mapping[str, int]) -> tuple[SentReceipt, ...]:
         """Return what each server was sent, by its origin.
@@ -89,7 +92,7 @@ class SentFold:
         return tuple(_finished(self._sent[origin], texts) for origin in sorted(self._sent))
 
     def _count(
-        self, origin: str, event: CallFinished | CallFailed, place: str, masks: tuple[str, ...]
+        self, origin: str, event: CallFinished | CallFailed, place: str, met: ModelMet
     ) -> None:
         sent = self._sent.get(origin)
         if sent is None:
@@ -101,9 +104,15 @@ class SentFold:
         receipt.unmetered += prompt is None
         sent.roles.add(event.role)
         sent.models.add(event.model)
-        sent.masks = set(masks) if sent.masks is None else sent.masks & set(masks)
+        masks = set(met.masks)
+        sent.masks = masks if sent.masks is None else sent.masks & masks
+        sent.prices |= {met.prices} - {""}
         if event.role == "judge":
             sent.judged_at.add(place)
+
+
+def _where(met: ModelMet) -> tuple[object, ...]:
+    return met.ways, met.masks, met.prices
 
 
 def _left(event: CallFinished | CallFailed) -> bool:
@@ -138,4 +147,5 @@ def _finished(sent: _Sent, texts: Mapping[str, int]) -> SentReceipt:
     receipt.roles = tuple(sorted(sent.roles))
     receipt.models = tuple(sorted(sent.models))
     receipt.masks = tuple(sorted(sent.masks or ()))
+    receipt.prices = tuple(sorted(sent.prices))
     return receipt

@@ -38,7 +38,8 @@ def _went(sent: SentReceipt) -> str:
         tokens += f" and those of {_counted(sent.unmetered, 'call')} that nobody counted"
     masked = f", {', '.join(plain(kind, 20) for kind in sent.masks)} masked" if sent.masks else ""
     roles = ", ".join(plain(role, 20) for role in sent.roles)
-    return f"{texts}{tokens} to {plain(_host(sent.origin), 200)} ({roles}{masked})"
+    table = f", by the prices of {plain(sent.prices[-1], 100)}" if sent.prices else ""
+    return f"{texts}{tokens} to {plain(_host(sent.origin), 200)} ({roles}{masked}{table})"
 
 
 def _host(origin: str) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from executors.gate.rules.hosts import DataRule
 from executors.ids import NodeId
 from executors.messages import ModelReply, ModelRequest
 from executors.models.base import ModelInfo
-from rlm import Completed, Fallback, Incomplete, count, resume
+from executors.models.published import prices_source
+from rlm import Completed, Fallback, Incomplete, Price, count, resume
 from rlm.receipts.receipts import ReceiptFold, Receipts
 from rlm.receipts.sent import SentReceipt
 from rlm.render.lines import Line
@@ -117,6 +120,20 @@ async def test_what_was_masked_is_said() -> None:
     sent = only(outcome.receipts)
     assert sent.masks == ("email",)
     assert said(outcome.receipts)[0].endswith("(judge, email masked)")
+
+
+async def test_the_table_that_a_price_is_from_is_told_with_its_server() -> None:
+    vendor = Elsewhere("https://api.openai.com:443", name="gpt-4o-mini")
+    outcome = await count("fire?", CORPUS, model=vendor)
+    sent = only(outcome.receipts)
+    assert sent.prices == (str(prices_source()),)
+    assert f"by the prices of genai-prices {version('genai-prices')}" in said(outcome.receipts)[0]
+    assert outcome.receipts.totals.unpriced == 0
+    assert outcome.receipts.totals.cost > 0
+    mine = await count(
+        "fire?", CORPUS, model=vendor, prices=Price(input=Decimal(1), output=Decimal(1))
+    )
+    assert only(mine.receipts).prices == ()
 
 
 # ---------------------------------------------------------------- the fold alone
