@@ -84,6 +84,8 @@ def lines(path: Path) -> Iterator[AuditLine | Torn]:
         RunDirError: it cannot be read.
     """
     try:
+        if not path.is_file():  # a pipe would have us wait for ever
+            raise ValueError("there is no such file")
         with path.open("rb") as file:
             yield from lines_of(file)
     except (OSError, ValueError) as error:
