@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from executors.gate.config.section import Section
+from executors.gate.config.texts import Texts
 from executors.models.masking import PersonalKind
 
 __all__ = ["DataSection", "PersonalKind"]
@@ -11,7 +12,7 @@ __all__ = ["DataSection", "PersonalKind"]
 class DataSection(Section):
     """What a model on another machine may be shown."""
 
-    hosts: list[str] | tuple[str, ...] | None = None
+    hosts: Texts | None = None
     """Hosts that texts may go to: `name`, `name:port` or an address, spelled out and without their
     subdomains. This machine is always allowed; None allows every host, [] none."""
     mask: list[PersonalKind] | tuple[PersonalKind, ...] = ()

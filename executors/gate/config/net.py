@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from executors.gate.config.section import Section
+from executors.gate.config.texts import Texts
 
 __all__ = ["NetSection"]
 
@@ -10,7 +11,7 @@ __all__ = ["NetSection"]
 class NetSection(Section):
     """What fetches, and other tools that are given a URL, may reach."""
 
-    allow_domains: list[str] | tuple[str, ...] | None = None
+    allow_domains: Texts | None = None
     """Names with all their subdomains, `*.name` for the subdomains alone, or addresses; None allows
     every host, [] none."""
     deny_private_ips: bool = True
