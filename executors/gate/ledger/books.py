@@ -69,7 +69,11 @@ class Books:
         self._soft: list[SoftWarning] = []
         fill = None if rebuild is None else partial(_fill, rebuild=rebuild)
         self._file = LedgerFile(path, wait=wait, fill=fill)
-        self._note_bounds()
+        try:
+            self._note_bounds()
+        except BaseException:
+            self._file.close()
+            raise
 
     @property
     def path(self) -> Path | None:

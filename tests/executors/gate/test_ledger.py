@@ -1,8 +1,22 @@
 """The budget of a run family: what each record adds, and what then halts.
 
-What is shown where: rows of the case table here, several workers at once in test_ledger_at_once, any
+What is shown where: rows of the case table here, several at once in test_ledger_at_once, any
 interleaving with crashes in test_ledger_property and test_ledger_killed, the file in
-test_ledger_file.
+test_ledger_file. Each of these turns at least one test of them red when it is taken away:
+
+reserving      what others set aside counts; `BEGIN IMMEDIATE`; one thread at a time; a forked child
+               draws a block of its own; turns in flight count; amounts that are negative or NaN are
+               refused; a reservation is closed once; halts stop draws; who waits looks again
+settling       an overrun is told at once, and what is free waits too; what is spent rounds up; an
+               exemption shrinks to what was used; an idle process gives back where others share
+crashes        what a dead holder held is charged; a resume charges what was not reported, once; who
+               was taken for dead reports and goes on
+unknown price  one call at a time; none where closed; the halt, and the round that ends it
+counting       all or none; what was refused leaves no row; rows outlive slower clocks; children count
+               at admission; depth; termination is final
+bounds         the tighter of two; a person's holds; strict; one soft warning
+the file       damaged without an audit is refused; broken in use: seen, and not written to; replaced:
+               seen; another program's, newer, over a network: left alone
 """
 
 from collections.abc import Sequence
