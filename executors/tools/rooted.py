@@ -17,7 +17,7 @@ from typing import Final
 from executors.errors import ValidationError
 from executors.tools.base import Arguments
 
-__all__ = ["NotDone", "Root"]
+__all__ = ["NotDone", "Parts", "Root"]
 
 _LONGEST: Final = 4096
 # To go through a folder needs no right to list it.

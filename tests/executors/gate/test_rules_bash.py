@@ -7,6 +7,7 @@ that is judged as a text of another shape, texts on which a pattern hangs.
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -21,6 +22,7 @@ from executors.gate.decisions import Ask, Deny
 from executors.gate.rules.bash import BashRule
 from executors.gate.rules.words import read
 
+ALICE = str(Path("/home") / "alice")
 ALLOWS = ["git ", "ls", "find", "xargs wc", "sudo git", "npm run build", "awk", "env FOO=1 ls"]
 
 
@@ -252,8 +254,8 @@ def test_a_pattern_that_cannot_be_one_is_refused(pattern: str) -> None:
         case("G-134", "rm -rf /*"),
         case("G-134", "rm -fr /etc"),
         case("G-134", "rm -r -f /usr/x"),
-        case("G-134", "rm -rf -- /home/alice"),
-        case("G-134", "rm -rf /home/alice/../.."),
+        case("G-134", f"rm -rf -- {ALICE}"),
+        case("G-134", f"rm -rf {ALICE}/../.."),
         case("G-134", "rm -rf ~"),
         case("G-134", "rm -rf ~/"),
         case("G-134", 'rm -rf "$HOME"'),
@@ -307,7 +309,7 @@ def test_what_nobody_brings_back_is_of_tier_3(cmd: str) -> None:
 @pytest.mark.parametrize(
     "cmd",
     [
-        case("G-135", "rm -rf /home/alice/project/build"),
+        case("G-135", f"rm -rf {ALICE}/project/build"),
         case("G-135", "rm -rf /var/tmp/x"),
         case("G-135", "rm -rf build"),
         case("G-135", "rm -rf ~/project/build"),
