@@ -10,6 +10,7 @@ from executors.gate.decisions import Settled
 from executors.gate.gate import Gate
 from executors.gate.governor import Deed, Done
 from executors.gate.results import Result
+from executors.gate.rules.fs import FsRule
 from executors.gate.rules.net import NetRule
 from executors.gate.rules.order import Rules
 
@@ -30,6 +31,7 @@ class Governed:
         self.gate = gate
         self._rules = Rules(gate.config)
         self._net = NetRule(gate.config.net)
+        self._fs = FsRule(gate.config.fs)
         self._offered: dict[str, bool] = {}
 
     def offers(self, tool: str) -> bool:
@@ -46,6 +48,11 @@ class Governed:
     def why_not(self, url: str) -> str | None:
         """Return why a fetch may not be led to a URL: each hop of a redirect has to pass like the first."""
         return self._net.why_not(url)
+
+    def why_not_read(self, path: str) -> str | None:
+        """Return why a search may not read a file or folder: each has to pass like the one it began at."""
+        denied = self._fs.deny(plain({"type": "read", "path": path}))
+        return None if denied is None else f"{denied.reason} [{denied.rule}]"
 
     async def check(self, deed: Deed) -> Settled:
         """Decide about a deed, and count it where it is allowed."""

@@ -14,7 +14,7 @@ from executors.replies import JsonValue
 if TYPE_CHECKING:
     from executors.models.base import Model
 
-__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet", "Reach", "halted_by"]
+__all__ = ["Deed", "DeedKind", "Done", "Governor", "Outlet", "Reach", "Sight", "halted_by"]
 
 DeedKind = Literal["bash", "read", "write", "edit", "fetch", "spawn", "defer", "tool"]
 """What a tool does, for rules that are about that; "tool": nobody knows, and its name decides."""
@@ -62,6 +62,15 @@ class Reach(Protocol):
 
     def why_not(self, url: str) -> str | None:
         """Return why a URL may not be asked; None where it may. Nothing is counted, nobody is asked."""
+        ...
+
+
+@runtime_checkable
+class Sight(Protocol):
+    """Says what a search may read while it runs. A governor may be one."""
+
+    def why_not_read(self, path: str) -> str | None:
+        """Return why a file or folder may not be read; None where it may. As above: nothing is counted."""
         ...
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
+from executors.boundary import Raised, attempt_now, described
 from executors.gate.decisions import Allow, Deny, Settled
 from executors.gate.governor import Deed, Done
 from executors.loop.running import Result, Running
@@ -29,10 +31,14 @@ class Governing:
         worker = self._worker
         if worker.governor is None or running.admitted:
             return Allow()
+        judged = _judged(tool, arguments)
+        if isinstance(judged, Raised):
+            why = f"the tool {tool.name!r} cannot say what it would do: {described(judged.error)}"
+            return Deny(rule="tool.judged", reason=why)
         deed = Deed(
             tool=tool.name,
             kind=tool.kind,
-            arguments=arguments if tool.judged is None else tool.judged(arguments),
+            arguments=judged,
             context=worker.context,
             node=worker.node,
             depth=worker.depth,
@@ -63,3 +69,13 @@ class Governing:
         while governor is not None and self._open:
             _, (_, aid) = self._open.popitem()
             governor.drop(aid)
+
+
+def _judged(tool: Tool, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | Raised:
+    """Return the arguments as rules read them."""
+    if tool.judged is None:
+        return arguments
+    got = attempt_now(tool.judged, arguments)
+    if isinstance(got, Raised):
+        return got
+    return cast("Mapping[str, JsonValue]", got.value)

@@ -9,7 +9,7 @@ from typing import Final
 from executors.boundary import Attempt, Overdue, Raised, Returned, attempt, described
 from executors.errors import ToolBroken
 from executors.events import ToolEnd, Warned
-from executors.gate.governor import Reach
+from executors.gate.governor import Reach, Sight
 from executors.ids import content_key
 from executors.journal.records import ToolBegun, ToolDone
 from executors.loop.worker import Worker
@@ -120,9 +120,11 @@ class Running:
         execute = self._tool.execute
         led: object = execute
         governor: object = self._worker.governor
-        if isinstance(led, Led) and isinstance(governor, Reach):
-            return led.checked(governor.why_not)
-        return execute
+        if not isinstance(led, Led):
+            return execute
+        if self._tool.kind == "read":
+            return led.checked(governor.why_not_read) if isinstance(governor, Sight) else execute
+        return led.checked(governor.why_not) if isinstance(governor, Reach) else execute
 
     def _read(self, got: Attempt) -> Result:
         """Return what the model reads of it."""

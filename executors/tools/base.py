@@ -53,10 +53,10 @@ runs in a worker thread."""
 
 @runtime_checkable
 class Led(Protocol):
-    """An `execute` that is led from one URL to others while it runs, as by redirects."""
+    """An `execute` that is led from one place to others: to URLs by redirects, to files by a search."""
 
     def checked(self, check: Callable[[str], str | None]) -> Execute:
-        """Return one whose every URL has to pass a check, which says why one may not be asked."""
+        """Return one whose every place has to pass a check, which says why one may not be gone to."""
         ...
 
 
@@ -81,6 +81,8 @@ class Tool:
     """Running it twice does no more than once, so that after a crash it may be run again."""
     replays: bool = False
     """It is run again on every resume, since what it asks for is in the journal call by call."""
+    stays: bool = False
+    """It sends nothing anywhere but by calls of models, so that a receipt need not doubt it."""
     kind: DeedKind = "tool"
     """What it does, for the rules of a gate that are about that; its arguments are then named as those
     rules read them: `path`, `cmd` or `argv`, `url` and `method`."""

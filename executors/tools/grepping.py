@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 from executors.characters import sound
 from executors.errors import ValidationError
-from executors.tools.base import Arguments, ToolContext
+from executors.tools.base import Arguments, Execute, ToolContext
 from executors.tools.rooted import NotDone, Parts, Root
 
 __all__ = ["Grep", "GrepBounds", "check_bounds"]
@@ -100,6 +100,15 @@ class Grep:
             "more": found.more,
         }
 
+    def checked(self, check: Callable[[str], str | None]) -> Execute:
+        """Return one whose every file and folder has to pass another check, too."""
+        own = self.check
+
+        def both(path: str) -> str | None:
+            return (None if own is None else own(path)) or check(path)
+
+        return replace(self, check=both)
+
     def _files(self, start: Parts, found: _Found) -> Iterator[Parts]:
         """Go through the files in the order of their names; links are not followed."""
         waiting = [start]
@@ -115,7 +124,7 @@ class Grep:
                 continue
             found.more = found.more or more
             for name, one in entries:
-                if stat.S_ISREG(one.st_mode):
+                if stat.S_ISREG(one.st_mode) and not self._is_refused((*parts, name)):
                     yield (*parts, name)
             folders = [(*parts, name) for name, one in entries if stat.S_ISDIR(one.st_mode)]
             waiting.extend(reversed(folders))

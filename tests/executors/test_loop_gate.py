@@ -1,6 +1,7 @@
 """What a gate is asked by a worker, what it hears, and what its word does."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import pytest
@@ -10,7 +11,8 @@ from executors.gate.decisions import Allow, Deny, Halt, Settled
 from executors.gate.governor import Deed, Done
 from executors.ids import NodeId
 from executors.loop import Ended, Guards
-from executors.tools.base import Tool
+from executors.tools.base import Arguments, Tool
+from executors.tools.files import file_tools
 from tests.executors.test_loop_resume import Counted, Remembered
 from tests.executors.workers import Shop, a_tool, call, calls, raising, said, then_done
 
@@ -190,3 +192,41 @@ def test_a_tool_of_a_kind_that_is_none_is_refused() -> None:
 
 async def _gives(*_: object) -> str:
     return "given"
+
+
+class Watchful(Gate):
+    """Lets a search read nothing that is named like a secret."""
+
+    def why_not_read(self, path: str) -> str | None:
+        return "a secret" if "secret" in path else None
+
+
+@pytest.mark.case("K15-10")
+async def test_a_search_reads_no_file_that_the_gate_forbids_on_its_way(tmp_path: Path) -> None:
+    for name in ("a.txt", "secret.txt", "deep/b.txt", "secrets/c.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("needle\n", encoding="utf-8")
+    shop = Shop(
+        then_done(calls(call("grep", {"pattern": "needle"}))),
+        *file_tools(tmp_path),
+        governor=Watchful(),
+    )
+    await shop.work()
+    assert "a.txt" in shop.results()[0]
+    assert "deep/b.txt" in shop.results()[0]
+    assert "secret" not in shop.results()[0]
+
+
+async def test_a_tool_that_cannot_say_what_it_would_do_is_denied() -> None:
+    def broken(arguments: Arguments) -> Arguments:
+        raise KeyError("path")
+
+    tool = Tool(
+        name="read", description="", parameters={}, execute=_gives, kind="read", judged=broken
+    )
+    gate = Gate()
+    shop = Shop(then_done(calls("read")), tool, governor=gate)
+    await shop.work()
+    assert "cannot say what it would do" in shop.results()[0]
+    assert gate.asked == []
