@@ -249,7 +249,7 @@ class Settle:
 
     def _fail(self, window: Window, error: Exception) -> tuple[str, int]:
         if isinstance(error, Halted):
-            reason = f"not asked: {error.what}"
+            reason = f"not asked: {error.short}"
         elif isinstance(error, RlmError):
             reason = self._reasons.call_failed(error)
         else:

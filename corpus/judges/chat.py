@@ -217,7 +217,7 @@ class ChatJudge:
         except Halted as halted:
             if not kept or isinstance(halted, ReplayMiss):
                 raise
-            return _each(Gap(reason=f"not asked: {halted.what}", again=False), parts)
+            return _each(Gap(reason=f"not asked: {halted.short}", again=False), parts)
 
     def _gap(self, error: ModelError) -> Gap:
         return Gap(

@@ -154,7 +154,7 @@ class LogprobJudge:
 
     def _failed(self, error: ModelError | Halted) -> Unresolved:
         if isinstance(error, Halted):
-            return Unresolved(reason=f"not asked: {error.what}")
+            return Unresolved(reason=f"not asked: {error.short}")
         return Unresolved(reason=self._reasons.call_failed(error))
 
     def _read(self, reply: ModelReply) -> Verdict:

@@ -38,6 +38,11 @@ class Halted(RlmError):
         self.scope = scope
         self.limit = limit
 
+    @property
+    def short(self) -> str:
+        """What it says of each thing that was not done for it: the same of all."""
+        return self.what
+
 
 class ModelUnusable(Halted):
     """The model cannot serve this run at all: to go on would only repeat the same failure.
@@ -146,6 +151,10 @@ class OverBudget(Halted):
         self.reason = reason
         self.spent = spent
         self.cap = cap
+
+    @property
+    def short(self) -> str:
+        return f"halted by {self.rule}"
 
 
 class BudgetUnavailable(Halted):
