@@ -91,6 +91,7 @@ def build_scan_tool(count: Counting, *, name: str = SCAN) -> Tool:
 
     return Tool(
         name=name,
+        stays=True,
         description=_SCAN_DESCRIPTION,
         parameters=_parameters(
             {"question": {"type": "string", "description": "Yes or no, asked of each record."}},
@@ -125,6 +126,7 @@ def build_search_tool(searcher: Ready, *, limit: int = 8, name: str = SEARCH) ->
 
     return Tool(
         name=name,
+        stays=True,
         description=_SEARCH_DESCRIPTION,
         parameters=_parameters(
             {"query": {"type": "string", "description": "Words that the record may hold."}},
@@ -153,6 +155,7 @@ def build_exact_tool(spool: Records, *, name: str = EXACT) -> Tool:
 
     return Tool(
         name=name,
+        stays=True,
         description=_EXACT_DESCRIPTION,
         parameters=_parameters(
             {
@@ -200,6 +203,7 @@ def build_read_tool(spool: Records, *, characters: int = 6_000, name: str = READ
 
     return Tool(
         name=name,
+        stays=True,
         description=_READ_DESCRIPTION,
         parameters=_parameters(
             {

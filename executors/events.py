@@ -176,3 +176,5 @@ class ToolFinished(Event):
     """Where its result is from; "none" where the tool did not run."""
     characters: int
     """Of the result that the model reads."""
+    stays: bool = False
+    """It sent nothing anywhere but by calls of models; where it may have, nobody knows what."""

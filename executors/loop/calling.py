@@ -25,6 +25,7 @@ from executors.loop.telling import Telling
 from executors.loop.toolbox import Toolbox
 from executors.loop.worker import ToolRequest, Worker
 from executors.messages import Message, ToolCall
+from executors.tools.base import Tool
 from executors.tools.results import shown
 
 __all__ = ["Calling", "Tripped"]
@@ -178,14 +179,21 @@ class Calling:
         for one in line:
             async with self._threads if one.is_plain else nullcontext():
                 result = await one.running.run()
-            self._settle(one.index, result, source="run")
+            self._settle(one.index, result, source="run", stays=_stays(one.tool))
             await self._governing.record(one.index, result)
 
     def _settle(
-        self, index: int, result: Result, *, source: Literal["run", "journal", "none"] = "none"
+        self,
+        index: int,
+        result: Result,
+        *,
+        source: Literal["run", "journal", "none"] = "none",
+        stays: bool = False,
     ) -> None:
         self.results[index] = result
-        self._telling.finished(index, result.end, source=source, characters=len(result.text))
+        self._telling.finished(
+            index, result.end, source=source, characters=len(result.text), stays=stays
+        )
 
     def _error(self, why: str) -> Result:
         limit = self._worker.guards.result_characters
@@ -219,3 +227,8 @@ def _is_parallel(one: Ready | Hopeless) -> bool:
 
 def _paths(one: Ready) -> Collection[str]:
     return one.paths
+
+
+def _stays(tool: Tool) -> bool:
+    """Whether a tool sends nothing anywhere by itself: files and children are of this run."""
+    return tool.stays or tool.kind in ("read", "write", "edit", "spawn", "defer")

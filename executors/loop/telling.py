@@ -46,6 +46,7 @@ class Telling:
         *,
         source: Literal["run", "journal", "none"] = "none",
         characters: int = 0,
+        stays: bool = False,
     ) -> None:
         """It has a result."""
         clock = self._worker.calls.clock
@@ -61,6 +62,7 @@ class Telling:
                 seconds=clock.monotonic() - begun,
                 source=source,
                 characters=characters,
+                stays=stays,
             )
         )
 

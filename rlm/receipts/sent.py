@@ -63,7 +63,7 @@ class SentFold:
     def take(self, event: ModelMet | ToolFinished) -> None:
         """Take where a model is, or that a tool ran."""
         if isinstance(event, ToolFinished):
-            if event.source == "run":
+            if event.source == "run" and not event.stays:
                 self._tools.add(event.tool)
             return
         known = self._met.setdefault(event.model, [])

@@ -87,6 +87,7 @@ ended: [part 1] Design and implement this part of the whole.: done, 1 call, N to
 ended: Design and implement the whole system.: done, 2 calls, N tokens, M USD, T s
   completed, nothing had to be verified
   cost: 4 calls, N tokens, M USD
+  sent: nothing left this machine
   receipt: run/receipt.json
 
 Design and implement the whole system.  done  2 calls, N tokens, M USD, T s

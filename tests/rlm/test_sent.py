@@ -175,7 +175,11 @@ def test_a_call_that_never_left_sent_nothing(event: CallFailed, left: bool, tmp_
 
 def test_what_tools_sent_is_not_known_and_that_is_said(tmp_path: Path) -> None:
     fold = ReceiptFold()
-    for source, name in (("run", "fetch\x1b[2J"), ("journal", "old")):
+    for source, name, stays in (
+        ("run", "fetch\x1b[2J", False),
+        ("journal", "old", False),
+        ("run", "search", True),
+    ):
         fold(
             ToolFinished(
                 node=NodeId("root"),
@@ -187,12 +191,14 @@ def test_what_tools_sent_is_not_known_and_that_is_said(tmp_path: Path) -> None:
                 seconds=0.0,
                 source=source,  # type: ignore[arg-type]
                 characters=1,
+                stays=stays,
             )
         )
     (line,) = said(fold.receipts(tmp_path, {}))
     assert line.startswith("sent: what tools sent is not known here; these ran: fetch")
     assert "\x1b" not in line
     assert "old" not in line
+    assert "search" not in line
 
 
 def test_the_workers_of_another_machine_are_told_of(tmp_path: Path) -> None:
