@@ -297,3 +297,46 @@ def test_each_pipeline_of_a_run_has_an_outlet() -> None:
     made = {str(path): {k.arg for k in call.keywords} for path, call in _constructions("Calls")}
     assert set(made) == {*PIPELINES, *HARMLESS}
     assert all(word in made[path] for path, word in PIPELINES.items())
+
+
+async def test_tools_for_files_programs_and_urls_are_judged_by_what_they_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is denied here, so that nothing happens; rules see whole paths, words and URLs."""
+    spy = Spy(decide=lambda _: Deny(rule="r", reason="no")).watch(monkeypatch)
+    tools = (*rlm.file_tools(tmp_path, write=True), rlm.shell_tool(tmp_path), rlm.fetch_tool())
+    wanted: dict[str, dict[str, object]] = {
+        "read_file": {"path": "a"},
+        "list_files": {},
+        "grep": {"pattern": "x"},
+        "write_file": {"path": "a", "content": "x"},
+        "edit_file": {"path": "a", "old": "x", "new": "y"},
+        "run": {"argv": ["rm", "-r", "a"]},
+        "fetch": {"url": "https://example.com/"},
+    }
+    assert {tool.name for tool in tools} == set(wanted)
+    for name, arguments in wanted.items():
+
+        def worker(
+            request: ModelRequest, name: str = name, given: dict[str, object] = arguments
+        ) -> ModelReply:
+            return said("done") if results_of(request) else calls(name, given)
+
+        await rlm.recurse(SIMPLE, cast(worker), tools=tools)
+    seen = {deed.tool: (deed.kind, dict(deed.arguments)) for deed in spy.deeds}
+    inside, root = str(tmp_path / "a"), str(tmp_path)
+    assert {name: kind for name, (kind, _) in seen.items()} == {
+        "read_file": "read",
+        "list_files": "read",
+        "grep": "read",
+        "write_file": "write",
+        "edit_file": "edit",
+        "run": "bash",
+        "fetch": "fetch",
+    }
+    paths = {name: given.get("path") for name, (_, given) in seen.items()}
+    assert [paths[name] for name in ("read_file", "write_file", "edit_file")] == [inside] * 3
+    assert [paths[name] for name in ("list_files", "grep")] == [root] * 2
+    assert seen["run"][1]["argv"] == ["rm", "-r", "a"]
+    assert seen["fetch"][1]["url"] == "https://example.com/"
+    assert not list(tmp_path.iterdir())

@@ -54,7 +54,9 @@ def test_every_python_block_is_python_and_names_what_exists() -> None:
 
 
 def test_every_option_that_is_named_exists() -> None:
-    commands = (["audit"], ["count"], ["recurse"], ["resume"], ["show"], ["runs", "prune"])
+    commands = (
+        ["audit"], ["count"], ["gate", "log"], ["recurse"], ["resume"], ["show"], ["runs", "prune"],
+    )  # fmt: skip
     text = "".join([run("-m", "rlm", *command, "--help") for command in commands])
     named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", README)) - {"--help"}
     missing = {option for option in named if option not in text}
