@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 from executors.errors import Halted
 from executors.gate.allowance import Caps, Drawn, Estimate, Full, Reservation, Tag
 from executors.gate.audit.audit import Audit
+from executors.gate.audit.reading import read
+from executors.gate.audit.rebuilding import totals_of
 from executors.gate.ledger.allowance import LedgerAllowance
 from executors.gate.ledger.amounts import nano, usd_of
 from executors.gate.ledger.ledger import Ledger
@@ -74,7 +77,7 @@ class AuditedAllowance:
 def caught_up(ledger: Ledger, audit: Audit, holder: str, drawn: Drawn) -> None:
     """Charge what a holder is known to have drawn in its life and did not report, and write it down."""
     before = ledger.totals()
-    ledger.reconcile(holder, drawn)
+    ledger.reconcile(holder, drawn, counted=partial(_written, audit, holder))
     after = ledger.totals()
     more = Drawn(
         calls=max(0, after.calls - before.calls),
@@ -83,6 +86,15 @@ def caught_up(ledger: Ledger, audit: Audit, holder: str, drawn: Drawn) -> None:
     )
     if more != Drawn():
         _write(audit, more, over=False)
+
+
+def _written(audit: Audit, holder: str) -> Drawn:
+    """Return what calls of a run drew, by the lines of the audit."""
+    if audit.path is None or not audit.path.exists():
+        return Drawn()
+    mine = (line for line in read(audit.path) if line.text("run_id") == holder)
+    sums = totals_of(line for line in mine if line.phase == "call")
+    return Drawn(calls=sums.calls, tokens=sums.tokens, usd=sums.usd)
 
 
 def _write(audit: Audit, drawn: Drawn, *, over: bool) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 import rlm
 from executors.errors import ConfigError
+from executors.gate.audit.rebuilding import totals
 from executors.gate.human import HumanEvent
+from executors.gate.ledger.ledger import Ledger
 from executors.messages import ModelReply, ModelRequest
 from rlm.options.gates import Human
 from rlm.runs.manifest import Manifest
@@ -226,3 +228,29 @@ async def test_what_tools_did_and_for_whom_stands_in_the_audit_without_secrets(
     for path in run.rglob("*"):
         if path.is_file() and "gate" in path.parts:
             assert b"sk-canary" not in path.read_bytes()
+
+
+@pytest.mark.case("G-070", "G-065")
+async def test_what_the_audit_adds_up_to_is_what_the_ledger_says(tmp_path: Path) -> None:
+    """Also where the ledger is lost: the next session makes it again from the audit."""
+    run = tmp_path / "run"
+    await halted(run)
+    await rlm.resume(run, model=cast(), budget="usd=20")
+    tree = tmp_path / "tree"
+    gate = {"limits": {"max_children": 2}}
+    await rlm.recurse(COMPLEX, rlm.Wiring(model=cast(handing(4)), gate=gate), run=tree)
+    for directory in (run, tree):
+        kept = directory / "gate"
+        ledger = Ledger(kept / "ledger.sqlite")
+        live = ledger.totals()
+        ledger.close()
+        assert live.calls > 0
+        assert totals(kept / "audit.jsonl") == live
+    for left in (run / "gate").glob("ledger.sqlite*"):
+        left.unlink()
+    again = await rlm.resume(run, model=cast())
+    assert isinstance(again, rlm.Completed)
+    ledger = Ledger(run / "gate" / "ledger.sqlite")
+    assert ledger.totals().usd == again.receipts.totals.cost
+    assert ledger.caps()["usd"] == 20
+    ledger.close()

@@ -8,6 +8,7 @@ whoever settles for it with what its journal shows.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -126,8 +127,18 @@ def lapsed(file: sqlite3.Connection) -> dict[str, Amounts]:
     return found
 
 
-def reconcile(file: sqlite3.Connection, state: State, holder: str, total: Amounts) -> None:
-    """Settle for a holder that is gone, by all that it drew in its life; close its blocks."""
+def reconcile(
+    file: sqlite3.Connection,
+    state: State,
+    holder: str,
+    total: Amounts,
+    counted: Callable[[], Amounts],
+) -> None:
+    """Settle for a holder that is gone, by all that it drew in its life; close its blocks.
+
+    Args:
+        counted: what of it the sums hold already, of a holder that the file does not know.
+    """
     for number, lapsed_, *amounts in file.execute(
         "SELECT id, lapsed, calls, tokens, usd FROM blocks WHERE holder = ?", (holder,)
     ).fetchall():
@@ -139,7 +150,9 @@ def reconcile(file: sqlite3.Connection, state: State, holder: str, total: Amount
     row = file.execute(
         "SELECT calls, tokens, usd FROM holders WHERE holder = ?", (holder,)
     ).fetchone()
-    told = NOTHING if row is None else Amounts(*row)
+    told = counted() if row is None else Amounts(*row)
+    if row is None:
+        _note(file, state, holder, told)
     _charge(file, state, holder, Spent(total.over(told)))
 
 
@@ -151,10 +164,15 @@ def _unlapse(state: State, held: Amounts) -> None:
 
 def _charge(file: sqlite3.Connection, state: State, holder: str, spent: Spent) -> None:
     state.spend(spent)
+    _note(file, state, holder, spent.amounts)
+
+
+def _note(file: sqlite3.Connection, state: State, holder: str, amounts: Amounts) -> None:
+    """Keep what a holder reported, apart from the sums."""
     file.execute(
         "INSERT INTO holders VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (holder) DO UPDATE SET"
         " calls = calls + ?2, tokens = tokens + ?3, usd = usd + ?4, seen = ?5",
-        (holder, *spent.amounts, state.now),
+        (holder, *amounts, state.now),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final
@@ -133,15 +133,17 @@ class Ledger(Counting):
         with self._file.reading() as file:
             return {holder: held.drawn for holder, held in blocks.lapsed(file).items()}
 
-    def reconcile(self, holder: str, drawn: Drawn) -> None:
+    def reconcile(self, holder: str, drawn: Drawn, *, counted: Callable[[], Drawn] = Drawn) -> None:
         """Settle for a holder that is gone; what it held beyond that is free again.
 
         Args:
             drawn: all that it drew in its life, as its journal shows, lost calls at their worst.
                 Where that is less than what it reported itself, its reports count.
+            counted: what of it the totals hold already, asked where this file does not know the holder:
+                it may have been made again from an audit.
         """
         with self._change(holder) as (file, state):
-            blocks.reconcile(file, state, holder, Amounts.of(drawn))
+            blocks.reconcile(file, state, holder, Amounts.of(drawn), lambda: Amounts.of(counted()))
 
     def top_up(self, name: str, cap: object) -> Decimal | None:
         """Set a bound for the whole family, on behalf of a person; return the one before.
