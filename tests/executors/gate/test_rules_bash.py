@@ -412,7 +412,8 @@ def test_what_cannot_be_read_is_asked_about(keys: dict[str, object]) -> None:
         'echo "$(case x in x) rm -rf /;; esac)"',
         "$'\\x72m' -rf /",
         "cat <<EOF\n$(rm -rf /)\nEOF",
-        "echo `true # `; rm -rf /",
+        "echo `true # `; rm -rf /\n`",
+        'echo `echo "\\`rm -rf /\\`"`',
     ],
 )
 def test_what_shells_read_in_two_ways_is_asked_about(cmd: str) -> None:

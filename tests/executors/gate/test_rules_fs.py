@@ -122,6 +122,11 @@ def test_a_hard_link_to_a_denied_file_is_denied(top: Path) -> None:
     assert verdict(denying, asked("read", f"{top}/in/other")) == "fs.deny"
 
 
+def test_what_is_denied_before_it_is_there_is_denied_over_links_too(top: Path) -> None:
+    denying = rule([str(top)], deny=[f"{top}/in/sub/new"])
+    assert verdict(denying, asked("read", f"{top}/in/inner/new/k")) == "fs.deny"
+
+
 @pytest.mark.case("K15-5")
 def test_a_denied_entry_that_is_a_link_denies_what_it_leads_to(top: Path) -> None:
     denying = rule([str(top)], deny=[f"{top}/in/away"])
