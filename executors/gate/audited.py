@@ -11,7 +11,6 @@ from executors.gate.audit.audit import Audit
 from executors.gate.audit.reading import read
 from executors.gate.audit.rebuilding import totals_of
 from executors.gate.ledger.allowance import LedgerAllowance
-from executors.gate.ledger.amounts import nano, usd_of
 from executors.gate.ledger.ledger import Ledger
 from executors.gate.ledger.lending import is_blind
 
@@ -44,7 +43,7 @@ class AuditedAllowance:
             reservation.tag,
             calls=held.calls,
             tokens=held.tokens if tokens is None else tokens,
-            usd=usd_of(nano(charged)) if charged else _FREE,
+            usd=charged or _FREE,
             unpriced=_unpriced(held, usd),
             overrun=over,
         )
