@@ -9,7 +9,6 @@ from executors.gate.decisions import Halt
 from executors.gate.governor import halted_by
 from executors.gate.rules.hosts import DataRule
 from executors.models.base import Model
-from executors.models.masked import Masked
 from executors.replies import JsonValue
 
 __all__ = ["DataOutlet", "outlet_of"]
@@ -39,8 +38,7 @@ class DataOutlet:
         """
         denied = self._rule.deny_model(model.info)
         if denied is None:
-            # One that is masked comes by again, when it is asked.
-            return model if isinstance(model, Masked) else self._rule.masked(model)
+            return self._rule.masked(model)  # what is masked comes by again, when it is asked
         raise halted_by(
             Halt(
                 rule=denied.rule,

@@ -53,6 +53,11 @@ class Masked:
         """What is masked."""
         return self._masking.kinds
 
+    def hides(self, kinds: Collection[PersonalKind], *, region: str | None) -> bool:
+        """Whether all of these are masked already, telephone numbers by the rules of that region."""
+        same = region == self._masking.region or "phone" not in kinds
+        return same and set(kinds) <= set(self.kinds)
+
     async def generate(self, request: ModelRequest) -> ModelReply:
         return await self._model.generate(self.hidden(request))
 

@@ -121,6 +121,15 @@ def test_texts_are_masked_for_models_elsewhere_alone() -> None:
     assert DataRule(DataSection()).masked(plain) is plain
 
 
+def test_a_mask_that_hides_less_than_is_asked_for_is_not_enough() -> None:
+    once = DataRule(DataSection(mask=["email", "phone"])).masked(Elsewhere())
+    assert DataRule(DataSection(mask=["email"])).masked(once) is once
+    assert DataRule(DataSection(mask=["email"], phone_region="DE")).masked(once) is once
+    for more in (["email", "ip"], ["phone"]):
+        rule = DataRule(DataSection.model_validate({"mask": more, "phone_region": "DE"}))
+        assert rule.masked(once) is not once
+
+
 def test_what_is_here_is_this_process_and_this_machine() -> None:
     assert [
         origin for origin in ("in-process", "http://127.0.0.1:1", API, "") if stays_here(origin)

@@ -10,7 +10,7 @@ from executors.errors import ConfigError
 from executors.gate.config.data import DataSection
 from executors.gate.decisions import Deny
 from executors.models.base import Model, ModelInfo
-from executors.models.masked import masked
+from executors.models.masked import Masked, masked
 from executors.models.masking import Masking
 from executors.models.wire.destinations import NoDestination, host_of
 from executors.models.wire.origins import proxy_of, stays_here
@@ -39,8 +39,13 @@ class DataRule:
             Masking(self._kinds, region=self._region)
 
     def masked(self, model: Model) -> Model:
-        """Return the model that texts are sent to: behind the mask where it is not on this machine."""
+        """Return the model that texts are sent to: behind the mask where it is not on this machine.
+
+        One that is behind it already comes back as it is.
+        """
         info = model.info
+        if isinstance(model, Masked) and model.hides(self._kinds, region=self._region):
+            return model
         if all(stays_here(one.origin) for one in (info, *info.others)):
             return model
         return masked(model, self._kinds, region=self._region)
