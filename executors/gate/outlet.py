@@ -47,6 +47,17 @@ class DataOutlet:
             )
         )
 
+    def place(self, origin: str) -> None:
+        """Let texts go to workers elsewhere.
+
+        Raises:
+            Halted: their host is not listed.
+        """
+        denied = self._rule.deny_host(origin)
+        if denied is not None:
+            hint = "name an engine on this machine, or list the host in data.hosts"
+            raise halted_by(Halt(rule=denied.rule, reason=denied.reason, hint=hint))
+
 
 def outlet_of(data: Mapping[str, JsonValue]) -> DataOutlet:
     """Return the outlet of another process of the same run, of what `data` gave there."""

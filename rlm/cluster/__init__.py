@@ -13,7 +13,7 @@ work          a block, and a unit that runs
 
 from __future__ import annotations
 
-from rlm.cluster.begin import engine_for, judge_on_cluster, require_units
+from rlm.cluster.begin import engine_for, judge_on_cluster, require_place, require_units
 from rlm.cluster.blocks import Judged
 
-__all__ = ["Judged", "engine_for", "judge_on_cluster", "require_units"]
+__all__ = ["Judged", "engine_for", "judge_on_cluster", "require_place", "require_units"]

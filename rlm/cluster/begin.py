@@ -9,7 +9,7 @@ from typing import Final
 from corpus.criterion import Criterion
 from executors.calls.calls import Calls
 from executors.engine.dask import DaskEngine
-from executors.engine.dask_address import place_of
+from executors.engine.dask_address import Joined, place_of
 from executors.engine.dask_cluster import require_dask
 from executors.engine.stop import Stop
 from executors.engine.units import UnitExecutor
@@ -34,7 +34,7 @@ from rlm.runs.session import Session
 from rlm.units.desk import PROBE
 from rlm.units.values import RunOptions
 
-__all__ = ["engine_for", "judge_on_cluster", "require_units"]
+__all__ = ["engine_for", "judge_on_cluster", "require_place", "require_units"]
 
 _VERSIONED: Final = "rlm._version"
 
@@ -65,6 +65,24 @@ def require_units(options: CountOptions, plan: JudgePlan) -> None:
             hint=f"name it by a spec, as in {name}='openai:NAME', or leave --engine out",
         )
     require_dask(place)
+
+
+def require_place(engine: str, data: Mapping[str, JsonValue]) -> None:
+    """Refuse to send texts to workers on a host that the gate of the run does not list.
+
+    Args:
+        data: the section of the gate's configuration that lists them.
+
+    Raises:
+        Halted: it does not.
+    """
+    place = place_of(engine)
+    if not isinstance(place, Joined):
+        return
+    # Only runs with a gate load what it is made of.
+    from executors.gate.outlet import outlet_of
+
+    outlet_of(data).place(str(place))
 
 
 def engine_for(options: CountOptions) -> DaskEngine:

@@ -285,6 +285,10 @@ class CountRun:
         allowance, gate = self._bounded()
         self._allowance = allowance
         if gate is not None:  # before anything is read, or spent
+            if (engine := self._options.engine) != LOCAL:
+                from rlm.cluster import require_place  # for those who leave this process
+
+                require_place(engine, gate.data)
             self._plan = plan = replace(plan, model=gate.outlet.model(plan.model))
         self._calls = calls = Calls(
             allowance=allowance,

@@ -4,7 +4,7 @@ proxy reads what is not encrypted, names are matched whole."""
 
 import pytest
 
-from executors.errors import ConfigError
+from executors.errors import ConfigError, Halted
 from executors.gate.config.data import DataSection
 from executors.gate.rules.hosts import DataRule
 from executors.messages import ModelReply, ModelRequest
@@ -12,6 +12,8 @@ from executors.models.base import ModelInfo
 from executors.models.fakes.scripted import ScriptedModel
 from executors.models.masked import Masked
 from executors.models.wire.origins import stays_here
+from executors.replies import JsonValue
+from rlm.cluster import require_place
 
 API = "https://api.example.com:443"
 
@@ -137,3 +139,14 @@ def test_what_is_here_is_this_process_and_this_machine() -> None:
         "in-process",
         "http://127.0.0.1:1",
     ]
+
+
+def test_texts_go_to_no_cluster_whose_host_is_not_listed() -> None:
+    data: dict[str, JsonValue] = {"hosts": ["api.example.com"]}
+    with pytest.raises(Halted, match=r"texts may not go to '10\.0\.0\.9'") as caught:
+        require_place("dask://10.0.0.9:8786", data)
+    assert caught.value.bound == "data.hosts"
+    require_place("dask://localhost:8786", data)
+    require_place("dask:2", data)
+    require_place("dask://10.0.0.9:8786", {"hosts": ["10.0.0.9"]})
+    require_place("dask://10.0.0.9:8786", {})
