@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -155,8 +155,6 @@ def resumed(
     if asks_another(asked_by(manifest), changes.get("model")):
         changes = {**dict.fromkeys(OF_MODEL), **changes}
     options = CountOptions.of_record(_trusted(manifest), run=directory, **changes)
-    if options.top_up is not None:
-        options = replace(options, caps=options.top_up.over(options.caps))
     return question_of(manifest), _again(manifest, directory), options
 
 
@@ -185,11 +183,7 @@ def resumed_recursion(
     wired = {field.name for field in fields(Wiring)}
     wiring = {name: value for name, value in changes.items() if name in wired}
     options = {name: value for name, value in changes.items() if name not in wired}
-    wired_again, again = rebuilt(manifest, directory, options, wiring)
-    if wired_again.top_up is not None:
-        caps = wired_again.top_up.over(wired_again.caps)
-        wired_again = replace(wired_again, caps=caps)
-    return manifest.question, wired_again, again
+    return manifest.question, *rebuilt(manifest, directory, options, wiring)
 
 
 def keeps_key(record: Mapping[str, object], changes: Mapping[str, object]) -> bool:

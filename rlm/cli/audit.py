@@ -9,6 +9,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    BudgetText,
     GateFile,
     Json,
     KeyEnv,
@@ -85,6 +86,7 @@ def audit(
     ] = None,
     key_env: KeyEnv = None,
     gate: GateFile = None,
+    budget: BudgetText = None,
     price: PriceText = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
@@ -127,6 +129,7 @@ def audit(
     from rlm.cli.audit_run import AuditAsked, run_audit, wired
     from rlm.cli.gating import gate_human
     from rlm.corpora import require_outside
+    from rlm.options.top_up import BudgetChange
 
     target = None if out is None else check_audit_target(out)
     if target is not None:
@@ -141,6 +144,7 @@ def audit(
             "concurrency": concurrency,
             "gate": gate,
             "human": gate_human(),
+            "top_up": BudgetChange.of(budget),
         },
         {"calls": max_calls, "tokens": max_tokens, "usd": max_usd, "seconds": max_seconds},
     )

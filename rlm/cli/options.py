@@ -17,6 +17,7 @@ from executors.errors import ValidationError
 from executors.models.prices import Price
 
 __all__ = [
+    "BudgetText",
     "DryRun",
     "Engine",
     "GateFile",
@@ -73,6 +74,14 @@ GateFile = Annotated[
         "--gate",
         metavar="FILE",
         help="Gate that every call has to pass: its configuration, as .yaml, .toml or .json.",
+    ),
+]
+BudgetText = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="usd=N,…",
+        help="What a run that goes on may have in all: usd, calls, tokens. Your word: written down.",
     ),
 ]
 OutFile = Annotated[

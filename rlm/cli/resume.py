@@ -10,6 +10,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    BudgetText,
     DryRun,
     Engine,
     GateFile,
@@ -52,14 +53,7 @@ def resume(
     ] = None,
     engine: Engine = None,
     gate: GateFile = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="usd=N,…",
-            help="What the run may have in all: usd, calls, tokens. Your word, which is written down.",
-        ),
-    ] = None,
+    budget: BudgetText = None,
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", metavar="N", help="Bound of all sessions: calls.")
     ] = None,
@@ -101,7 +95,7 @@ def resume(
         "limits": limits_of(rpm, tpm),
         "gate": gate,
         "human": gate_human(),
-        "top_up": None if budget is None else BudgetChange.read(budget),
+        "top_up": BudgetChange.of(budget),
     }
     bounds = _Bounds(calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
     if Manifest.load(named_run(directory)).kind == "recurse":

@@ -16,6 +16,7 @@ import typer
 
 from executors.errors import ValidationError
 from rlm.cli.options import (
+    BudgetText,
     GateFile,
     Json,
     KeyEnv,
@@ -200,6 +201,7 @@ def asked(
     ] = None,
     key_env: KeyEnv = None,
     gate: GateFile = None,
+    budget: BudgetText = None,
     price: PriceText = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
@@ -257,6 +259,7 @@ def asked(
     from rlm.cli.gating import gate_human
     from rlm.cli.text_out import check_text_target
     from rlm.cli.wired import bounded, options_over
+    from rlm.options.top_up import BudgetChange
     from rlm.recursions.sensing import leaf_sensor
 
     target = None if out is None else check_text_target(out, source=corpus)
@@ -295,6 +298,7 @@ def asked(
             "concurrency": concurrency,
             "gate": gate,
             "human": gate_human(),
+            "top_up": BudgetChange.of(budget),
         },
     )
     wiring = bounded(wiring, calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds)

@@ -27,7 +27,7 @@ from executors.replies import JsonValue
 from rlm.labels import AskLabels, Label
 from rlm.options.gates import GateLike, Human, gate_name, require_gate
 from rlm.options.records import is_recordable, record_of, value_of
-from rlm.options.top_up import BudgetChange
+from rlm.options.top_up import BudgetChange, topped
 from rlm.runs.home import named_run
 
 __all__ = ["LOCAL", "CountOptions", "LabelsLike", "OnDuplicate", "Predicate"]
@@ -134,6 +134,7 @@ class CountOptions:
                 _integer(name, value, high)
         _integer("window_tokens", self.window_tokens, 10_000_000)
         require_gate(self.gate, self.human)
+        object.__setattr__(self, "caps", topped(self.caps, self.top_up))
         if self.on_event is not None and is_async(self.on_event):
             raise ValidationError(
                 f"on_event={self.on_event!r} is asynchronous",

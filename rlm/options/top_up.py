@@ -10,7 +10,7 @@ from typing import Any, Final, Self, cast
 from executors.errors import ValidationError
 from executors.gate.allowance import Caps
 
-__all__ = ["BudgetChange", "BudgetLike"]
+__all__ = ["BudgetChange", "BudgetLike", "topped"]
 
 BudgetLike = str | Mapping[str, object]
 """`"usd=20,calls=5000"`, or the same by name."""
@@ -47,6 +47,19 @@ class BudgetChange:
             raise ValidationError(f"budget={given!r} raises nothing", hint=_EXAMPLE)
         return cls(**cast("dict[str, Any]", found))
 
+    @classmethod
+    def of(cls, given: BudgetChange | BudgetLike | None) -> Self | None:
+        """Return what is given, read where it is written; None for nothing.
+
+        Raises:
+            ValidationError: see `read`.
+        """
+        if given is None or isinstance(given, str | Mapping):
+            return None if given is None else cls.read(given)
+        if isinstance(given, cls):
+            return given
+        raise ValidationError(f"budget={given!r}"[:200], hint=_EXAMPLE)
+
     def over(self, caps: Caps) -> Caps:
         """Return the bounds of a run with these in place of its own."""
         return replace(caps, **cast("dict[str, Any]", self.given))
@@ -56,6 +69,11 @@ class BudgetChange:
         """The bounds that are named."""
         named = {"calls": self.calls, "tokens": self.tokens, "usd": self.usd}
         return {name: value for name, value in named.items() if value is not None}
+
+
+def topped(caps: Caps, by: BudgetChange | None) -> Caps:
+    """Return the bounds of a run, with those that a person gave in place of its own."""
+    return caps if by is None else by.over(caps)
 
 
 def _pairs(text: str) -> list[tuple[str, object]]:

@@ -71,7 +71,10 @@ class Ending:
 
     def _hint(self, halted: Halted | None) -> tuple[str, ...]:
         """Return what to do about a halt."""
-        hint = None if halted is None else told_how(halted, self._log.directory).hint
+        if halted is None:
+            return ()
+        audit = self._session.manifest.objects.get("synthesize") == "audit_union"
+        hint = told_how(halted, self._log.directory, audit=audit).hint
         return () if hint is None else (hint,)
 
     def finish(

@@ -25,6 +25,7 @@ from rlm.corpora import open_corpus
 from rlm.gating import GateWanted, RunGate, open_gate
 from rlm.lone_calls import governed_by
 from rlm.options.gates import gate_name
+from rlm.options.top_up import BudgetChange
 from rlm.recursions.casting import Cast, cast_models
 from rlm.recursions.ending import Ending, RecurseOutcome
 from rlm.recursions.forest import Forest
@@ -206,7 +207,10 @@ class RecurseRun:
         """Return the gate of the run, where there is one; no text may go where it forbids that."""
         wiring = self._wiring
         wanted = GateWanted(
-            gate=wiring.gate, human=wiring.human, top_up=wiring.top_up, caps=wiring.caps
+            gate=wiring.gate,
+            human=wiring.human,
+            top_up=BudgetChange.of(wiring.top_up),
+            caps=wiring.caps,
         )
         gate = open_gate(self._session, wanted, self._clock, spent)
         if gate is not None:

@@ -22,7 +22,7 @@ from executors.replies import JsonValue
 from planner.plan_cache import PlanCache
 from rlm.options.gates import GateLike, Human, require_gate
 from rlm.options.records import is_recordable, record_of, value_of
-from rlm.options.top_up import BudgetChange
+from rlm.options.top_up import BudgetChange, BudgetLike
 
 __all__ = ["ROLES", "Wiring"]
 
@@ -43,7 +43,8 @@ class Wiring:
         gate: what every call of a model and of a tool in the tree has to pass, and which keeps the
             books: a Gate, a configuration, or the file of one. It is kept in the run.
         human: asked where the gate wants a person; without one its asks are denials.
-        top_up: more than there was, for a run that goes on.
+        top_up: what a run that goes on may have in all, as "usd=20,calls=5000": your word, which raises
+            its bounds and those of its gate, and is written down.
         policy: decides about each call of a tool and each checkpoint before a wave; None allows.
         ask: asks a person where the policy says so; without one an ask is a deny.
         data: the caller's own, handed to the policy; never a secret, since it may be written down.
@@ -66,7 +67,7 @@ class Wiring:
     key_env: str | None = None
     gate: GateLike | None = None
     human: Human | None = None
-    top_up: BudgetChange | None = None
+    top_up: BudgetChange | BudgetLike | None = None
     policy: Policy | None = None
     ask: AskPerson | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -96,6 +97,10 @@ class Wiring:
             if value is not None and not callable(value):
                 raise ValidationError(f"{name}={value!r}"[:200], hint="give a function")
         require_gate(self.gate, self.human)
+        topped = BudgetChange.of(self.top_up)
+        if topped is not None:
+            object.__setattr__(self, "top_up", topped)
+            object.__setattr__(self, "caps", topped.over(self.caps))
         if self.on_event is not None and is_async(self.on_event):
             raise ValidationError(
                 f"on_event={self.on_event!r} is asynchronous",

@@ -21,18 +21,20 @@ _TIMES: Final = 2
 _OPTION: Final = "--budget"
 
 
-def told_how(halted: Halted, directory: Path) -> Halted:
+def told_how(halted: Halted, directory: Path, *, audit: bool = False) -> Halted:
     """Return a halt whose hint is the command for this run, where a budget of a gate is why.
 
     The bound in it is twice the one that was reached: a person who types it may say another.
+
+    Args:
+        audit: it is one, which goes on by its own command.
     """
     name = _NAMES.get(halted.bound)
     if name is not None:
         more = f"{_OPTION} {name}={_twice(halted.limit)}"
-        halted.hint = (
-            f"raise it and go on with: rlm resume {shlex.quote(str(directory))} {more}; "
-            "what was answered so far is kept"
-        )
+        named = shlex.quote(str(directory))
+        again = f"rlm audit DIR TASK --run {named}" if audit else f"rlm resume {named}"
+        halted.hint = f"raise it and go on with: {again} {more}; what was answered so far is kept"
     return halted
 
 
