@@ -20,6 +20,7 @@ from executors.gate.ledger.ledger import Ledger
 from executors.messages import ModelReply, ModelRequest
 from rlm.options.gates import Human
 from rlm.runs.manifest import Manifest
+from tests.rlm.audits import auditor, sees
 from tests.rlm.trees import COMPLEX, calls, cast, results_of, said, spawns
 
 pytestmark = pytest.mark.anyio
@@ -254,3 +255,22 @@ async def test_what_the_audit_adds_up_to_is_what_the_ledger_says(tmp_path: Path)
     assert ledger.totals().usd == again.receipts.totals.cost
     assert ledger.caps()["usd"] == 20
     ledger.close()
+
+
+async def test_an_audit_is_governed_and_goes_on_by_its_own_command(tmp_path: Path) -> None:
+    folder, run = tmp_path / "src", tmp_path / "run"
+    folder.mkdir()
+    for n in range(4):
+        (folder / f"{n}.py").write_text(f"eval({n})\n", encoding="utf-8")
+    gate = {"budget": {"max_calls": 2}}
+    model = auditor(sees("eval"))
+    wiring = rlm.Wiring(model=model, gate=gate, concurrency=1)
+    outcome = await rlm.audit(folder, "find eval", wiring, worker_budget=1, run=run)
+    assert isinstance(outcome, rlm.Incomplete)
+    assert model.calls == 2
+    told = "\n".join(outcome.missing)
+    assert f"rlm audit DIR TASK --run {run} --budget calls=4" in told
+    more = rlm.Wiring(model=model, top_up="calls=10")
+    again = await rlm.audit(folder, "find eval", more, worker_budget=1, run=run)
+    assert isinstance(again, rlm.Completed)
+    assert (model.calls, len(again.result.findings)) == (4, 4)
