@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Arguments", "Execute", "Led", "Tool", "ToolContext", "tool"]
 
 Arguments = Mapping[str, JsonValue]
+_LONGEST: Final = 8_000
+"""Characters of a description."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -118,6 +120,11 @@ class Tool:
             raise ValidationError(
                 f"the description of the tool {name!r} is {self.description!r}"[:200],
                 hint="say in text what it does: the model chooses by it",
+            )
+        if len(self.description) > _LONGEST:
+            raise ValidationError(
+                f"the description of the tool {name!r} has {len(self.description):,} characters",
+                hint=f"at most {_LONGEST:,}: it is sent with every round, whoever wrote it",
             )
         spec = ToolSpec(name=name, description=self.description, parameters=dict(self.parameters))
         object.__setattr__(self, "spec", spec)

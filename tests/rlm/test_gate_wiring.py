@@ -176,7 +176,7 @@ async def test_a_tool_that_is_not_allowed_by_name_is_not_offered(
     assert all(not request.tools for request in asked(model, "worker"))
 
 
-@pytest.mark.case("G-216", "G-217")
+@pytest.mark.case("G-216")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
