@@ -21,7 +21,7 @@ from executors.ids import NodeId
 from executors.replies import JsonValue
 from executors.tools.base import Tool, ToolContext
 from executors.tools.files import FileBounds, file_tools
-from executors.tools.grepping import GrepBounds
+from executors.tools.grepping import Grep, GrepBounds
 from executors.tools.results import as_text, shown
 from executors.tools.rooted import NotDone
 
@@ -245,9 +245,13 @@ def test_a_search_asks_of_each_file_and_folder(top: Path) -> None:
     (top / "in/sub/deep").mkdir()
     (top / "in/sub/deep/c").write_text("two", encoding="utf-8")
     rule = FsRule(FsSection(read_scope=[str(top)], deny=[f"{top}/in/sub/deep", f"{top}/in/a.txt"]))
-    found = {one.name: one for one in file_tools(top / "in", check=rule.why_not)}
-    matches = cast("list[dict[str, object]]", run(found["grep"], pattern="two")["matches"])
+    (grep,) = (one for one in file_tools(top / "in", check=rule.why_not) if one.name == "grep")
+    matches = cast("list[dict[str, object]]", run(grep, pattern="two")["matches"])
     assert [one["path"] for one in matches] == ["sub/b.txt"]
+    # What a worker's gate denies comes on top of it.
+    both = cast("Grep", grep.execute).checked(lambda path: "no" if "sub" in path else None)
+    none = cast("Mapping[str, object]", both({"pattern": "two"}, CONTEXT))
+    assert none["matches"] == []
 
 
 def test_a_file_is_written_with_the_folders_it_needs(top: Path) -> None:
