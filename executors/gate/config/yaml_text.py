@@ -1,7 +1,7 @@
 """YAML with the few types that JSON has, and nothing that grows as it is read.
 
 Values are built from the events of the parser, one for each, so that no text stands for more than it
-holds: names for values (`&name`, `*name`) and tags are refused. `no`, `on`, dates and numbers with base
+holds: values of other places (`*name`) and tags are refused. `no`, `on`, dates and numbers with base
 60 are texts here.
 """
 
@@ -72,7 +72,7 @@ class _Building:
             case "MappingEndEvent" | "SequenceEndEvent":
                 self._put(self._open.pop().value, event)
             case "AliasEvent":
-                raise _unread("names for values (&, *)", event)
+                raise _unread("another place's value (*)", event)
             case "DocumentStartEvent" if self.whole is not None:
                 raise _unread("a second document", event)
             case _:
@@ -101,8 +101,6 @@ class _Building:
             top.key.append(value)
 
     def _plain(self, event: Event) -> None:
-        if getattr(event, "anchor", None) is not None:
-            raise _unread("names for values (&, *)", event)
         if getattr(event, "tag", None) is not None:
             raise _unread("tags (!)", event)
 

@@ -1,7 +1,7 @@
 """Configurations: what is empty, what is wrong, and files of each kind.
 
 Reverted, each of these turns red: an empty list taken for none (the five kinds of empty), a key that
-nobody knows passed over (G-176), names for values in YAML (a short file that fills all memory), a key
+nobody knows passed over (G-176), values of other places in YAML (a short file that fills all memory), a key
 that stands twice.
 """
 
@@ -243,9 +243,9 @@ BOMB = "a: &a [x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("g.yaml", BOMB, "names for values"),
-        ("g.yaml", "a: *x", "names for values"),
-        ("g.yaml", "a: &x {<<: *x}", "names for values"),
+        ("g.yaml", BOMB, "another place's value"),
+        ("g.yaml", "a: *x", "another place's value"),
+        ("g.yaml", "a: &x {<<: *x}", "another place's value"),
         ("g.yaml", "a: !!python/object/apply:os.system [ls]", r"tags \(!\) in line 1"),
         ("g.yaml", "tools: {}\ntools: {}", "'tools', which stands there already, in line 2"),
         ("g.yaml", "[" * 100_000, "more than 32 levels"),

@@ -178,9 +178,13 @@ def test_a_pattern_that_cannot_be_one_is_refused_with_its_reason(pattern: str, w
     assert "look-around" in hint
 
 
-@pytest.mark.parametrize("patterns", [[r"\Qa(", "x"], ["(?P<n>a)", "(?P<n>x)"], ["x"]])
+@pytest.mark.parametrize("patterns", [["(?P<n>a)", "(?P<n>x)"], ["x"]])
 def test_patterns_that_cannot_stand_together_are_tried_one_by_one(patterns: list[str]) -> None:
     assert Patterns(patterns, key="k").first(["b", "x\ud800"]) == patterns[-1]
+
+
+def test_a_quotation_that_is_left_open_ends_with_its_pattern() -> None:
+    assert Patterns([r"\Qa", r"\Qb\E|y"], key="k").first(["a"]) == r"\Qa"
 
 
 def test_each_default_pattern_has_its_meaning() -> None:

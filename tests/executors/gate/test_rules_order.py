@@ -62,6 +62,13 @@ ROWS = [
         "content.askPatterns",
     ),
     row(
+        "G-005",
+        DELETE,
+        {"type": "note", "text": "delete"},
+        "ask",
+        "content.askPatterns",
+    ),
+    row(
         "G-008",
         {"tools": {"allowlist": ["search"]}},
         {"type": "grep"},

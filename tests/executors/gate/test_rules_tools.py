@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from executors.errors import ConfigError
@@ -95,6 +95,8 @@ NAMES = st.text(alphabet="ab/*\n", max_size=6)
 
 
 @given(pattern=NAMES, name=NAMES)
+@example(pattern="a*a", name="a")
+@example(pattern="ab*b*ba", name="aba")
 def test_a_glob_matches_as_its_expression_would(pattern: str, name: str) -> None:
     import re
 
