@@ -45,18 +45,14 @@ async def fan_out(forest: Forest, spec: Spec, *, count: int, run: Run) -> NodeRe
     """Let `count` children work side by side, and put together what they answer."""
     if forest.spool is not None and spec.depth == 0:
         return await _over_corpus(forest, spec, count=count)
+    blocked = await forest.checkpoint(  # before the planner is asked, which gives as many
+        "recurse_fanout", {"count": count}, node=spec.node, depth=spec.depth, task=spec.task
+    )
+    if blocked is not None:
+        return Short(best=None, blocked=blocked, missing=(spec.title,))
     children = await _planned(forest, spec, count=count)
     if isinstance(children, Short):
         return children
-    blocked = await forest.checkpoint(
-        "recurse_fanout",
-        {"count": len(children)},
-        node=spec.node,
-        depth=spec.depth,
-        task=spec.task,
-    )
-    if blocked is not None:
-        return Short(best=None, blocked=blocked, missing=tuple(c.title for c in children))
     return await _joined(forest, spec, await run_children(forest, children, run))
 
 

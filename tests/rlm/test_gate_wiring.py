@@ -181,6 +181,7 @@ async def test_a_tool_that_is_not_allowed_by_name_is_not_offered(
     ("name", "options"),
     [
         ("recurse_fanout", {"count": 2, "planner_rules": True}),
+        ("recurse_fanout", {"count": 2}),
         ("recurse_fanout", {"count": 2, "corpus": reports(20)}),
         ("recurse_partition", {"mode": "partition", "corpus": reports(20)}),
         (
