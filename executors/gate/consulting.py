@@ -1,0 +1,123 @@
+"""What follows from a person's answer: go on, stop, a higher cap, or the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from executors.errors import ValidationError
+from executors.gate.annotations import Annotations
+from executors.gate.booking import Booking
+from executors.gate.cases import Case, told
+from executors.gate.channel import Channel
+from executors.gate.decisions import Ask, Deny, Halt
+from executors.gate.harmless import harmless_json
+from executors.gate.human import Approve, HumanEvent, Refuse, Terminate, TopUp
+from executors.gate.ledger.bounds import dimension_of
+from executors.gate.ledger.ledger import Ledger
+from executors.gate.standing import Standing
+from executors.gate.turnstile import Turn
+from executors.replies import JsonValue
+
+__all__ = ["TERMINATED", "Consulting"]
+
+TERMINATED: Final = "gate.terminated"
+
+
+class Consulting:
+    """Asks about what is open, and does what the answer says.
+
+    Args:
+        topups: caps that may be raised for one action.
+        standing: where the run stands.
+        redact: makes of an action what may be shown of it.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        ledger: Ledger,
+        booking: Booking,
+        annotations: Annotations,
+        *,
+        topups: int,
+        standing: Callable[[], Standing],
+        redact: Callable[[object], JsonValue],
+    ) -> None:
+        self._channel = channel
+        self._ledger = ledger
+        self._booking = booking
+        self._annotations = annotations
+        self._topups = topups
+        self._standing = standing
+        self._redact = redact
+
+    async def consult(self, case: Case, open_: Ask | Halt, turn: Turn) -> Deny | Halt | None:
+        """Return how a case ends, or None where it is to be judged again.
+
+        Raises:
+            DiskFault, BudgetUnavailable: the audit or the ledger cannot be written.
+        """
+        self._booking.asked(case, open_)
+        reply = await self._channel.ask(self._event(case, open_), turn)
+        self._booking.replied(case, reply)
+        match reply:
+            case Refuse(reason=reason):
+                return _refused(open_, reason)
+            case Terminate(reason=reason):
+                self._ledger.terminate(reason)
+                self._booking.terminated(reason)
+                return Halt(rule=TERMINATED, reason=reason)
+            case TopUp(cap=cap) if isinstance(open_, Halt):
+                return self._raised(case, open_, cap)
+            case Approve() | TopUp():
+                case.allow(open_)
+                return None
+
+    async def appeal(self, case: Case, halt: Halt) -> bool:
+        """Ask about a bound that a call of a model has no room under; whether to try again.
+
+        Raises:
+            DiskFault, BudgetUnavailable: as above.
+        """
+        async with self._channel.turn() as turn:
+            if turn.waited:  # what others were given may do for this one too
+                return True
+            return await self.consult(case, halt, turn) is None
+
+    def _event(self, case: Case, open_: Ask | Halt) -> HumanEvent:
+        ask = open_ if isinstance(open_, Ask) else None
+        return HumanEvent(
+            kind="halt" if ask is None else "ask",
+            action=case.action,
+            shown=harmless_json(self._redact(told(case.action))),
+            severity=open_.severity,
+            rule=open_.rule,
+            reason=open_.reason if isinstance(open_, Halt) else open_.question,
+            standing=self._standing(),
+            aid=case.aid,
+            tier=None if ask is None else ask.tier,
+            classification=None if ask is None else ask.classification,
+            annotations=self._annotations.riding(case.action.type),
+        )
+
+    def _raised(self, case: Case, halt: Halt, cap: object) -> Deny | Halt | None:
+        if dimension_of(halt.rule) is None:
+            return _refused(halt, "no cap can be raised for it: the top-up is not applicable")
+        if case.topups >= self._topups:
+            return _refused(halt, f"its cap was raised {self._topups} times for this action")
+        try:
+            old = self._ledger.top_up(halt.rule, cap)
+        except ValidationError:
+            return _refused(halt, "invalid newCap, which is no finite number >= 0")
+        case.topups += 1
+        self._booking.topped_up(halt.rule, old, cap)
+        return None
+
+
+def _refused(open_: Ask | Halt, reason: str) -> Deny | Halt:
+    match open_:
+        case Ask(rule=rule, question=question):
+            return Deny(rule=rule, reason=f"{question}: {reason}" if question else reason)
+        case Halt(rule=rule, reason=bound, hint=hint):
+            return Halt(rule=rule, reason=f"{bound}; {reason}", hint=hint)
