@@ -8,7 +8,7 @@ from executors.gate.actions import Action
 from executors.gate.allowance import Estimate
 from executors.gate.decisions import Ask, Halt
 
-__all__ = ["Case"]
+__all__ = ["Case", "told"]
 
 
 @dataclass(slots=True, kw_only=True)
