@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from executors.secrets import scrub
+
 __all__ = [
     "Fault",
     "InternalError",
@@ -40,7 +42,8 @@ class RlmError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return "\n".join(line for line in (self.what, self.where, self.hint) if line)
+        # What is quoted may be a key: this is what tracebacks and logs show.
+        return scrub("\n".join(line for line in (self.what, self.where, self.hint) if line))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.__dict__))

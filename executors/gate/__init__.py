@@ -4,7 +4,7 @@ decisions   Allow | Deny | Ask | Halt
 allowance   atomic reserve -> settle against finite caps; what calls draw on
 actions     what is to be done, as plain values
 config      the configuration, one section a file
-rules       what it forbids and asks about, in a fixed order
+rules       what it forbids and asks about, in a fixed order; `patterns` run in linear time
 ledger      what a run family may spend, in one file for all its processes
 audit       what was decided, done and spent, in bound lines
 human       who is asked, and what an answer means

@@ -18,6 +18,7 @@ from executors.gate.ledger.ledger import Ledger
 from executors.gate.standing import Standing
 from executors.gate.turnstile import Turn
 from executors.replies import JsonValue
+from executors.secrets import scrub
 
 __all__ = ["TERMINATED", "Consulting"]
 
@@ -93,7 +94,7 @@ class Consulting:
             shown=harmless_json(self._redact(told(case.action))),
             severity=open_.severity,
             rule=open_.rule,
-            reason=open_.reason if isinstance(open_, Halt) else open_.question,
+            reason=scrub(open_.reason if isinstance(open_, Halt) else open_.question),
             standing=self._standing(),
             aid=case.aid,
             tier=None if ask is None else ask.tier,

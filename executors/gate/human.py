@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
 from executors.gate.actions import Action
 from executors.gate.annotations import Annotation
 from executors.gate.decisions import Severity
 from executors.gate.standing import Standing
+from executors.secrets import scrub
 
 __all__ = ["Approve", "Human", "HumanEvent", "Refuse", "Reply", "Terminate", "TopUp", "plain_reply"]
 
@@ -84,8 +85,10 @@ def plain_reply(said: object) -> Reply:
         Exception: what a mapping of a strange class raised.
     """
     match said:
-        case Approve() | Refuse() | TopUp() | Terminate():
+        case Approve() | TopUp():
             return said
+        case Refuse(reason=reason) | Terminate(reason=reason):
+            return replace(said, reason=scrub(reason))
         case str():
             return _named(said, {})
         case Mapping():
@@ -97,7 +100,7 @@ def plain_reply(said: object) -> Reply:
 
 def _named(decision: object, report: Mapping[object, object]) -> Reply:
     reason = report.get("reason")
-    told: dict[str, str] = {"reason": reason[:_WORDS]} if type(reason) is str and reason else {}
+    told: dict[str, str] = {"reason": scrub(reason)[:_WORDS]} if type(reason) is str and reason else {}
     match decision:
         case "allow":
             return Approve()

@@ -70,10 +70,12 @@ def check(
 
 
 def _decided(config: GateConfig, action: Action) -> Decision:
+    from executors.gate.audit.redactor import Redactor
     from executors.gate.ledger.ledger import Ledger
     from executors.gate.rules.order import Rules
 
     rules = Rules(config)
+    Redactor(config.secrets)  # says what is wrong with a pattern of it
     ledger = Ledger(
         None, budget=config.budget, limits=config.limits, spawn=config.spawn, defer=config.defer
     )

@@ -126,8 +126,12 @@ class Wiring:
 
         Whoever decides about tools is one of them: no session goes on without the policy of another.
         """
-        values: dict[str, JsonValue] = {"data": dict(self.data)}
+        values: dict[str, JsonValue] = {}
         objects: dict[str, str] = {}
+        if holds_secret(dict(self.data)):
+            objects["data"] = "secrets are in it"
+        else:
+            values["data"] = dict(self.data)
         for name in (*_RECORDED, *_OBJECTS):
             value: object = getattr(self, name)
             if name == "data" or (name in _OBJECTS and value is None):

@@ -17,6 +17,7 @@ from executors.ids import ContentKey, NodeId, RunId
 from executors.journal.answers import answers
 from executors.journal.records import Paid
 from executors.messages import CallRole, ModelReply
+from executors.secrets import scrub
 from rlm._version import __version__
 from rlm.events import EventLog, NodeFinished, NodeStarted, RunFinished, RunStarted
 from rlm.outcome import Blocker
@@ -152,8 +153,8 @@ class RunLog:
                 at=now,
                 run=run,
                 session=session,
-                task=task,
-                options=dict(options),
+                task=scrub(task),
+                options={option: scrub(value) for option, value in options.items()},
                 version=__version__,
             )
         )
@@ -164,7 +165,8 @@ class RunLog:
 
     def warn(self, node: NodeId, code: str, message: str, count: int = 1) -> None:
         """Note something that the reader of the result has to know."""
-        self.emit(Warned(node=node, at=self._clock.now(), code=code, message=message, count=count))
+        said = scrub(message)
+        self.emit(Warned(node=node, at=self._clock.now(), code=code, message=said, count=count))
 
     @contextmanager
     def node(self, node: NodeId, name: str) -> Generator[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from executors.gate.rules.patterns import Patterns
+from executors.gate.patterns import Patterns
 
 __all__ = ["Expression", "Found", "checked", "compiled", "replaced"]
 

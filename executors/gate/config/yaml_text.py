@@ -39,7 +39,7 @@ def read_yaml(text: str) -> object:
         for event in events(text, yaml.SafeLoader):
             building.take(event)
     except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
+        raise ValueError(_said(error)) from None
     return building.whole
 
 
@@ -103,6 +103,13 @@ class _Building:
     def _plain(self, event: Event) -> None:
         if getattr(event, "tag", None) is not None:
             raise _unread("tags (!)", event)
+
+
+def _said(error: Exception) -> str:
+    """Return what is wrong, and where; not the text there, which may be a key."""
+    mark: Any = getattr(error, "problem_mark", None)
+    what = " ".join(str(getattr(error, "problem", None) or "it is no YAML").split())
+    return what if mark is None else f"{what} (line {mark.line + 1}, column {mark.column + 1})"
 
 
 def _unread(what: str, event: Event) -> ValueError:

@@ -17,6 +17,7 @@ from executors.gate.ledger.bounds import Bound, dimension_of, whole
 from executors.gate.ledger.counting import Counting
 from executors.gate.ledger.lending import is_blind
 from executors.gate.ledger.state import Spent, save_bound
+from executors.secrets import scrub
 
 __all__ = ["Ledger"]
 
@@ -179,4 +180,4 @@ class Ledger(Counting):
     def terminate(self, reason: str) -> None:
         """End the run family for good. Calls in flight may end; the first reason stays."""
         with self._change() as (_, state):
-            state.terminated = state.terminated or reason or "somebody ended the run"
+            state.terminated = state.terminated or scrub(reason) or "somebody ended the run"

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, cast
 from executors.boundary import Returned, attempt_now
 from executors.gate.config.bash import BashSection, Platform
 from executors.gate.decisions import Ask, Deny
+from executors.gate.patterns import Patterns
 from executors.gate.rules.allowing import Allowing
 from executors.gate.rules.destructive import Tier, tier_of
-from executors.gate.rules.patterns import Patterns
 from executors.gate.rules.unfolding import Unfolded, unfolded
 from executors.gate.rules.words import Script, given_as_list, read
 

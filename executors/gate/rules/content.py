@@ -8,7 +8,7 @@ from executors.gate.actions import Action
 from executors.gate.config.content import MEANINGS, ContentSection
 from executors.gate.decisions import Ask, Deny
 from executors.gate.harmless import harmless
-from executors.gate.rules.patterns import Patterns
+from executors.gate.patterns import Patterns
 
 __all__ = ["ContentRule"]
 

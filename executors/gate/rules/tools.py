@@ -10,8 +10,8 @@ from executors.gate.config.texts import Texts
 from executors.gate.config.tools import ToolsSection
 from executors.gate.decisions import Deny
 from executors.gate.harmless import harmless
+from executors.gate.patterns import Patterns
 from executors.gate.rules.globs import Glob
-from executors.gate.rules.patterns import Patterns
 
 __all__ = ["ToolsRule"]
 

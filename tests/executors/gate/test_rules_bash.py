@@ -103,6 +103,7 @@ def case(row: str, *values: object) -> object:
         case("K15-10", "sudo git -c core.pager='!rm y' log", "bash.allow"),
         case("K15-10", "git -c alias.x='!rm y' x", "bash.allow"),
         case("K15-10", "git rebase -x 'rm y' main", "bash.allow"),
+        case("K15-10", "git rebase -x 'git log > y' main", "bash.allow"),
         case("K15-10", "git clone ext::sh x", "bash.allow"),
         case("K15-10", "git bisect run rm y", "bash.allow"),
         case("K15-10", "git switch -c new", ""),

@@ -16,8 +16,8 @@ from executors.errors import ConfigError
 from executors.gate.actions import plain
 from executors.gate.config.content import MEANINGS, ContentSection
 from executors.gate.config.load import load_config
+from executors.gate.patterns import Patterns
 from executors.gate.rules.order import Rules
-from executors.gate.rules.patterns import Patterns
 
 DENIED, ASKED = "content.denyPatterns", "content.askPatterns"
 RULES = Rules(load_config({}))
