@@ -318,6 +318,10 @@ class Gate:
 
     async def _appealed(self, halted: Halted, estimate: Estimate) -> bool:
         """Ask a person where a call of a model found no room; True where it may try again."""
+        if not isinstance(
+            halted, OverBudget
+        ):  # nobody can give more of the time, or mend the books
+            return False
         case = Case(action=plain({"type": "llm"}), aid=self._aid(), estimate=estimate)
         halt = _failed(halted, case.aid)
         if not await self._consulting.appeal(case, halt):

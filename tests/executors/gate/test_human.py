@@ -39,6 +39,7 @@ def saying(*said: object) -> tuple[Human, list[HumanEvent]]:
 
     async def human(event: HumanEvent) -> object:
         heard.append(event)
+        await anyio.lowlevel.checkpoint()  # as people do, while others come to ask
         return said[min(len(heard), len(said)) - 1]
 
     return human, heard
@@ -413,3 +414,10 @@ async def test_a_call_that_finds_no_room_may_go_beyond_by_a_persons_word() -> No
     gate.allowance.settle(held, tokens=10, usd=Decimal("0.9"))  # type: ignore[arg-type]
     assert not await gate.allowance.appeal(full.halted, CALL)  # type: ignore[union-attr]
     assert len(lines(gate, "exempt")) == 1
+
+
+async def test_nobody_is_asked_for_time_that_is_over() -> None:
+    human, heard = saying("allow")
+    gate = Gate({}, human=human)
+    assert not await gate.allowance.appeal(gate.allowance.out_of_time(), CALL)
+    assert heard == []
