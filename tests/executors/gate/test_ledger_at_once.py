@@ -14,6 +14,7 @@ from executors.clock import VirtualClock
 from executors.errors import Halted, OverBudget
 from executors.gate.allowance import Reservation
 from executors.gate.config.budget import BudgetSection
+from executors.gate.files import LEDGER, book
 from executors.gate.ledger import Kind, Ledger, LedgerAllowance
 from tests.executors.gate.families import ends, family, go
 from tests.executors.gate.ledgers import Asker, Config, call, charge, made, refused, reserved
@@ -155,6 +156,22 @@ def test_two_families_with_two_files_do_not_count_for_each_other(tmp_path: Path)
         one.charge(charge("1"))
         assert two.admit("spawn") is None
         assert two.halts() is None
+
+
+@pytest.mark.case("G-091")
+def test_a_grandchild_joins_the_ledger_of_its_root(tmp_path: Path) -> None:
+    config = Config(spawn={"rate_per_minute": 2})
+
+    def joined(environment: dict[str, str], folder: str) -> Ledger:
+        where = book(LEDGER, configured=None, environment=environment, directory=tmp_path / folder)
+        return made(where, config)
+
+    with joined({}, "root") as root:
+        passed_on = {LEDGER: str(root.path)}
+        with joined(passed_on, "child") as child, joined(passed_on, "grandchild") as grandchild:
+            assert root.path == child.path == grandchild.path
+            assert [one.admit("spawn") for one in (grandchild, child)] == [None, None]
+            assert root.admit("spawn") is not None
 
 
 @pytest.mark.case("G-063", "G-064", "K8-11")
