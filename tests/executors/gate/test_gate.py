@@ -1,6 +1,6 @@
 """The gate as a whole: one way through it, one word at its end, and room that is never given twice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -385,20 +385,37 @@ async def test_what_was_set_aside_for_a_check_that_failed_is_free_again(
     assert isinstance(await gate.check(LLM, estimate=DEAR), Allow)
 
 
+def unable(*_: object, **__: object) -> None:
+    raise BudgetUnavailable("the ledger is damaged", where="here", hint="mend it")
+
+
+def too_late(*_: object, **__: object) -> Deny:
+    """Somebody else took the last place, after the rules had looked."""
+    return Deny(rule="spawn.ratePerMinute", reason="10/10")
+
+
+@pytest.mark.parametrize("admit", [unable, too_late])
+async def test_what_was_set_aside_for_what_is_not_admitted_is_free_again(
+    admit: Callable[..., Deny | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(CAPPED)
+    with monkeypatch.context() as patch:
+        patch.setattr(gate.ledger, "admit", admit)
+        assert isinstance(await gate.check({"type": "spawn"}, estimate=DEAR), Deny | Halt)
+    assert isinstance(await gate.check({"type": "spawn"}, estimate=DEAR), Allow)
+
+
 async def test_where_the_ledger_cannot_be_read_nothing_is_let_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise BudgetUnavailable("the ledger is damaged", where="here", hint="mend it")
-
     for method in ("admit", "halts"):
         gate = Gate({})
-        monkeypatch.setattr(gate.ledger, method, broken)
+        monkeypatch.setattr(gate.ledger, method, unable)
         got = await gate.check(LOOK)
         assert isinstance(got, Halt)
         assert (got.rule, got.hint) == ("budget.unavailable", "mend it")
     assert not gate.allows(LOOK)
-    monkeypatch.setattr(gate.ledger, "charge", broken)
+    monkeypatch.setattr(gate.ledger, "charge", unable)
     with pytest.raises(BudgetUnavailable):
         gate.record(LOOK, {})
 
