@@ -26,7 +26,7 @@ from corpus.tool_texts import (
     search_text,
 )
 from executors.errors import SourceError, ValidationError
-from executors.tools.base import Arguments, Tool, ToolContext
+from executors.tools.base import Arguments, Tool, ToolContext, words_alone
 
 __all__ = [
     "EXACT",
@@ -92,6 +92,7 @@ def build_scan_tool(count: Counting, *, name: str = SCAN) -> Tool:
     return Tool(
         name=name,
         stays=True,
+        judged=words_alone,
         description=_SCAN_DESCRIPTION,
         parameters=_parameters(
             {"question": {"type": "string", "description": "Yes or no, asked of each record."}},
@@ -127,6 +128,7 @@ def build_search_tool(searcher: Ready, *, limit: int = 8, name: str = SEARCH) ->
     return Tool(
         name=name,
         stays=True,
+        judged=words_alone,
         description=_SEARCH_DESCRIPTION,
         parameters=_parameters(
             {"query": {"type": "string", "description": "Words that the record may hold."}},
@@ -156,6 +158,7 @@ def build_exact_tool(spool: Records, *, name: str = EXACT) -> Tool:
     return Tool(
         name=name,
         stays=True,
+        judged=words_alone,
         description=_EXACT_DESCRIPTION,
         parameters=_parameters(
             {
@@ -204,6 +207,7 @@ def build_read_tool(spool: Records, *, characters: int = 6_000, name: str = READ
     return Tool(
         name=name,
         stays=True,
+        judged=words_alone,
         description=_READ_DESCRIPTION,
         parameters=_parameters(
             {

@@ -27,7 +27,7 @@ from executors.replies import JsonValue
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Arguments", "Execute", "Led", "Tool", "ToolContext", "tool"]
+__all__ = ["Arguments", "Execute", "Led", "Tool", "ToolContext", "tool", "words_alone"]
 
 Arguments = Mapping[str, JsonValue]
 _LONGEST: Final = 8_000
@@ -128,6 +128,17 @@ class Tool:
             )
         spec = ToolSpec(name=name, description=self.description, parameters=dict(self.parameters))
         object.__setattr__(self, "spec", spec)
+
+
+def words_alone(arguments: Arguments) -> Arguments:
+    """Say for a gate that the texts of a call are words for a model or a search, and no deed.
+
+    What a task to "delete the old rows" leads to is judged when something deletes. Patterns that are
+    given for a tool's arguments read them all the same.
+    """
+    plain = {key: one for key, one in arguments.items() if isinstance(one, int | float | None)}
+    words = {key: one for key, one in arguments.items() if key not in plain}
+    return {**plain, "content": words} if words else plain
 
 
 def _is_of_an_object(schema: object) -> bool:

@@ -24,6 +24,7 @@ from executors.loop.permits import decide
 from executors.loop.worker import ToolRequest
 from executors.models.base import Model
 from executors.replies import JsonValue
+from executors.tools.base import words_alone
 from planner.tree import TaskTree, TreeFull
 from rlm.recursions.options import SPAWN, RecurseOptions
 from rlm.recursions.reading import room_for_answer
@@ -180,7 +181,7 @@ class Forest:
             return decision, "policy"
         deed = Deed(
             tool=request.tool,
-            arguments=request.arguments,
+            arguments=words_alone(request.arguments),
             context=request.context,
             node=request.node,
             depth=request.depth,

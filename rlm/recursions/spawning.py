@@ -9,7 +9,7 @@ from typing import Final
 from executors.boundary import Raised, Returned, attempt, described
 from executors.characters import sound
 from executors.loop.worker import Guards
-from executors.tools.base import Arguments, Tool, ToolContext
+from executors.tools.base import Arguments, Tool, ToolContext, words_alone
 from rlm.checks.verdict import Failed, NeedsRevision, status_of
 from rlm.recursions.forest import Forest, Slot
 from rlm.recursions.options import SPAWN
@@ -64,6 +64,7 @@ class Brood:
             idempotent=True,
             replays=True,
             kind="spawn",
+            judged=words_alone,
         )
 
     @property

@@ -341,3 +341,39 @@ async def test_tools_for_files_programs_and_urls_are_judged_by_what_they_do(
     assert seen["run"][1]["argv"] == ["rm", "-r", "a"]
     assert seen["fetch"][1]["url"] == "https://example.com/"
     assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- words and deeds
+
+
+DROPS = "delete the accounts of those who left; DROP TABLE is not meant"
+
+
+@pytest.mark.parametrize(
+    ("tools", "came"),
+    [({}, 1), ({"deny_arg_patterns": {"spawn_child": ["(?i)accounts?"]}}, 0)],
+    ids=["words", "the tool's own pattern"],
+)
+async def test_a_task_that_speaks_of_deleting_is_no_deed(tools: object, came: int) -> None:
+    """With nobody to ask: what destroys is asked about where it does, and not where it is spoken of."""
+    below: list[str] = []
+
+    def works(request: ModelRequest) -> ModelReply:
+        if results_of(request):
+            return said("all")
+        if DROPS in request.messages[-1].content:
+            below.append(DROPS)
+            return said("seen to")
+        return spawns(DROPS)
+
+    wiring = rlm.Wiring(model=cast(worker=works), gate={"tools": tools})
+    await rlm.recurse(COMPLEX, wiring)
+    assert len(below) == came
+
+
+async def test_a_question_about_deleting_is_put_to_each_record() -> None:
+    wiring = rlm.Wiring(model=cast(), gate={})
+    outcome = await rlm.recurse(
+        "Does it ask to delete an account?", wiring, corpus=reports(4), retrieval="scan"
+    )
+    assert isinstance(outcome, rlm.Completed)
