@@ -13,19 +13,45 @@ from typing import cast
 from executors.endpoint.buckets import Limits
 from executors.errors import ValidationError
 from executors.gate.allowance import Caps
+from executors.gate.audit.secret_keys import SecretKeys
 from executors.models.prices import Price, PriceTable
 from executors.replies import JsonValue
+from executors.secrets import scrub
 
-__all__ = ["is_recordable", "record_of", "value_of"]
+__all__ = ["holds_secret", "is_recordable", "record_of", "value_of"]
 
 _EACH = "each"
 _BY_NAME = "by name"
+_SECRET_KEYS = SecretKeys()
 
 
 def is_recordable(value: object) -> bool:
     """Whether a value comes back from JSON as it was."""
     kinds = (str, int, float, tuple, Caps, Limits, Price, PriceTable)
     return value is None or isinstance(value, kinds)
+
+
+def holds_secret(value: JsonValue) -> bool:
+    """Whether something in a value is known to be a secret, looks like one, or is called one."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        match one := waiting.pop():
+            case str():
+                if scrub(one) != one:
+                    return True
+            case dict() | list() if id(one) in seen:
+                pass
+            case dict():
+                seen.add(id(one))
+                if any(name in _SECRET_KEYS and inner is not None for name, inner in one.items()):
+                    return True
+                waiting += [*one, *one.values()]
+            case list():
+                seen.add(id(one))
+                waiting += one
+            case _:
+                pass
+    return False
 
 
 def record_of(value: object) -> JsonValue:

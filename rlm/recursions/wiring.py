@@ -21,7 +21,7 @@ from executors.models.prices import Price, PriceList
 from executors.replies import JsonValue
 from planner.plan_cache import PlanCache
 from rlm.options.gates import GateLike, Human, require_gate
-from rlm.options.records import is_recordable, record_of, value_of
+from rlm.options.records import holds_secret, is_recordable, record_of, value_of
 from rlm.options.top_up import BudgetChange, BudgetLike
 
 __all__ = ["ROLES", "Wiring"]
