@@ -85,7 +85,12 @@ if TYPE_CHECKING:
     )
     from executors.events import Event
     from executors.gate.allowance import Caps
+    from executors.gate.checkpoint import Checkpoint
+    from executors.gate.config.config import GateConfig
     from executors.gate.decisions import Allow, Ask, Deny, Halt
+    from executors.gate.gate import Gate
+    from executors.gate.human import Approve, HumanEvent, Refuse, Terminate, TopUp
+    from executors.gate.terminal import terminal_human
     from executors.loop.worker import ToolRequest
     from executors.messages import Message, ModelReply, ModelRequest, ToolCall
     from executors.models.base import Model, ModelInfo
@@ -127,6 +132,7 @@ if TYPE_CHECKING:
     from rlm.forecasts.forecast import CountPlan
     from rlm.labelling.file import read_labels
     from rlm.labels import Label
+    from rlm.options.top_up import BudgetChange
     from rlm.outcome import Blocker, Completed, Incomplete
     from rlm.receipts.lineage import lineage
     from rlm.receipts.nodes import TaskReceipt
@@ -143,6 +149,7 @@ __all__ = [
     "Agentic",
     "AllFailed",
     "Allow",
+    "Approve",
     "Ask",
     "AuditOutcome",
     "AuditReport",
@@ -151,7 +158,9 @@ __all__ = [
     "Breaker",
     "Broke",
     "Broken",
+    "BudgetChange",
     "Caps",
+    "Checkpoint",
     "CircuitOpen",
     "Completed",
     "Complexity",
@@ -174,11 +183,14 @@ __all__ = [
     "FetchBounds",
     "FileBounds",
     "Finding",
+    "Gate",
+    "GateConfig",
     "GrepBounds",
     "Halt",
     "Halted",
     "HeadersTimeout",
     "Honoured",
+    "HumanEvent",
     "IdleTimeout",
     "Incomplete",
     "InternalError",
@@ -221,6 +233,7 @@ __all__ = [
     "RecurseOutcome",
     "RecursionPlan",
     "RefineLeaf",
+    "Refuse",
     "ReplayMiss",
     "RequestRejected",
     "RetriesExhausted",
@@ -243,11 +256,13 @@ __all__ = [
     "SynthesisInput",
     "Tally",
     "TaskReceipt",
+    "Terminate",
     "Tool",
     "ToolBroken",
     "ToolCall",
     "ToolContext",
     "ToolRequest",
+    "TopUp",
     "Totals",
     "TransportFault",
     "Usage",
@@ -292,6 +307,7 @@ __all__ = [
     "resume_sync",
     "run_plan",
     "shell_tool",
+    "terminal_human",
     "tool",
 ]
 
@@ -303,6 +319,7 @@ _HOMES = {
     "Agentic": "rlm.checks.evaluator",
     "AllFailed": "executors.errors",
     "Allow": "executors.gate.decisions",
+    "Approve": "executors.gate.human",
     "Ask": "executors.gate.decisions",
     "AuditOutcome": "rlm.auditing.audit",
     "AuditReport": "rlm.auditing.report",
@@ -311,7 +328,9 @@ _HOMES = {
     "Breaker": "executors.models.breaker",
     "Broke": "rlm.checks.honouring",
     "Broken": "rlm.checks.arbiters",
+    "BudgetChange": "rlm.options.top_up",
     "Caps": "executors.gate.allowance",
+    "Checkpoint": "executors.gate.checkpoint",
     "CircuitOpen": "executors.errors",
     "Completed": "rlm.outcome",
     "Complexity": "planner.complexity",
@@ -334,11 +353,14 @@ _HOMES = {
     "FetchBounds": "executors.tools.fetch",
     "FileBounds": "executors.tools.files",
     "Finding": "rlm.auditing.findings",
+    "Gate": "executors.gate.gate",
+    "GateConfig": "executors.gate.config.config",
     "GrepBounds": "executors.tools.grepping",
     "Halt": "executors.gate.decisions",
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
     "Honoured": "rlm.checks.honouring",
+    "HumanEvent": "executors.gate.human",
     "IdleTimeout": "executors.errors",
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
@@ -381,6 +403,7 @@ _HOMES = {
     "RecurseOutcome": "rlm.recursion",
     "RecursionPlan": "rlm.recursion_plan",
     "RefineLeaf": "rlm.checks.refinement",
+    "Refuse": "executors.gate.human",
     "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
     "RetriesExhausted": "executors.errors",
@@ -403,11 +426,13 @@ _HOMES = {
     "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",
     "TaskReceipt": "rlm.receipts.nodes",
+    "Terminate": "executors.gate.human",
     "Tool": "executors.tools.base",
     "ToolBroken": "executors.errors",
     "ToolCall": "executors.messages",
     "ToolContext": "executors.tools.base",
     "ToolRequest": "executors.loop.worker",
+    "TopUp": "executors.gate.human",
     "Totals": "rlm.receipts.receipts",
     "TransportFault": "executors.errors",
     "Usage": "executors.usage",
@@ -450,6 +475,7 @@ _HOMES = {
     "resume_sync": "rlm.resuming",
     "run_plan": "planner.running",
     "shell_tool": "executors.tools.shell",
+    "terminal_human": "executors.gate.terminal",
     "tool": "executors.tools.base",
 }
 

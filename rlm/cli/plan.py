@@ -25,10 +25,15 @@ where a model decides, the bounds are said.
 
 
 def _plan(checked: Asked) -> int:
-    for option, given in (("--run", checked.options.run), ("--out", checked.target)):
+    for option, given in (
+        ("--run", checked.options.run),
+        ("--out", checked.target),
+        ("--gate", checked.wiring.gate),
+        ("--budget", checked.wiring.top_up),
+    ):
         if given is not None:
             raise ValidationError(
-                f"{option} has no effect: a plan does nothing that could be kept",
+                f"{option} has no effect: a plan does nothing that could be kept, or forbidden",
                 hint=f"leave it out, or: rlm recurse … {option} …",
             )
     import anyio  # heavy, as all that plans

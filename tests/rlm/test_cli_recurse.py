@@ -152,6 +152,7 @@ def test_the_exit_code_says_what_the_grader_said(
         (["recurse", TASK, "--out", "no/where.txt"], "no folder"),
         (["recurse", TASK, "--corpus", "t.csv", "--out", "t.csv"], "is the source itself"),
         (["plan", TASK, "--run", "run"], "--run has no effect"),
+        (["plan", TASK, "--budget", "usd=3"], "--budget has no effect"),
         (["show", "."], "no receipt"),
     ],
 )
