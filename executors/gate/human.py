@@ -100,7 +100,9 @@ def plain_reply(said: object) -> Reply:
 
 def _named(decision: object, report: Mapping[object, object]) -> Reply:
     reason = report.get("reason")
-    told: dict[str, str] = {"reason": scrub(reason)[:_WORDS]} if type(reason) is str and reason else {}
+    told: dict[str, str] = (
+        {"reason": scrub(reason)[:_WORDS]} if type(reason) is str and reason else {}
+    )
     match decision:
         case "allow":
             return Approve()
