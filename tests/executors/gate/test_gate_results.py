@@ -62,6 +62,7 @@ class Shouting(str):
         pytest.param(
             {"cost_usd": float("nan")}, Result(unpriced=True), marks=pytest.mark.case("K8-13")
         ),
+        ({"cost_usd": float("nan"), "tokens": 9}, Result(unpriced=True, tokens=9)),
         ({"cost_usd": float("inf")}, Result(unpriced=True)),
         ({"cost_usd": Decimal("sNaN")}, Result(unpriced=True)),
         ({"cost_usd": "0.5"}, Result(unpriced=True)),

@@ -122,6 +122,12 @@ def test_without_a_list_there_is_no_opinion() -> None:
     assert denied(rule(), plain({"type": "read"})) == ""
 
 
+def test_what_a_listed_program_is_given_as_a_script_is_one_plain_command_too() -> None:
+    judge = rule(allow=["watch git"])
+    assert denied(judge, asked("watch git log")) == ""
+    assert denied(judge, asked("watch git log '> y'")) == "bash.allow"
+
+
 def test_an_empty_list_allows_no_command() -> None:
     assert denied(rule(allow=[]), asked("ls")) == "bash.allow"
 
