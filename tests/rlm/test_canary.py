@@ -433,3 +433,14 @@ async def test_the_search_finds_what_nobody_knows_to_be_a_secret(
     found = "\n".join(traces(at))
     for where in ("run/events.jsonl", "run/journal/", "run/gate/audit.jsonl", "shown", "an event"):
         assert where in found
+
+
+async def test_data_that_holds_a_secret_is_given_again_to_go_on(tmp_path: Path) -> None:
+    data: dict[str, Any] = {"login": [{"api_key": CANARY}]}
+    with FakeServer(yes) as server:
+        wiring = rlm.Wiring(model=f"openai+{server.base_url}:fake", data=data)
+        await rlm.recurse(SIMPLE, wiring, run=tmp_path / "run")
+        with pytest.raises(rlm.ConfigError, match=r"data \(secrets are in it\)"):
+            await rlm.resume(tmp_path / "run")
+        again = await rlm.recurse(SIMPLE, wiring, run=tmp_path / "run")
+    assert isinstance(again, rlm.Completed)
