@@ -123,7 +123,7 @@ def test_without_a_list_there_is_no_opinion() -> None:
 
 
 def test_what_a_listed_program_is_given_as_a_script_is_one_plain_command_too() -> None:
-    judge = rule(allow=["watch git"])
+    judge = rule(allow=["watch git", "git"])
     assert denied(judge, asked("watch git log")) == ""
     assert denied(judge, asked("watch git log '> y'")) == "bash.allow"
 
