@@ -12,13 +12,15 @@ from executors.boundary import Returned, attempt_now, described
 from executors.errors import Halted
 from executors.gate.amounts import BEYOND, finite
 
-__all__ = ["Result", "plain_result"]
+__all__ = ["LONGEST_RESOURCE", "Result", "plain_result"]
 
 _NANO: Final = Decimal("1e-9")
 _COSTS: Final = ("cost_usd", "costUsd", "usd", "cost")
 _ABSENT: Final = object()
 _RESOURCES: Final = 64
 """Kinds of resources of one result; what stands behind them is a mistake of somebody's, or an attack."""
+LONGEST_RESOURCE: Final = 100
+"""Characters of a resource's name: what is longer counts under its beginning."""
 _WORDS: Final = 500
 """Characters of an error's own words."""
 
@@ -87,8 +89,13 @@ def _counts(given: object) -> dict[str, int]:
     if not isinstance(given, Mapping):
         return {}
     counts = cast("Mapping[object, object]", given)
-    named = ((name, _count(counts[name])) for name in islice(counts, _RESOURCES))
-    return {name: units for name, units in named if type(name) is str and units}
+    found: dict[str, int] = {}
+    for name in islice(counts, _RESOURCES):
+        units = _count(counts[name])
+        if type(name) is str and units:
+            short = name[:LONGEST_RESOURCE]
+            found[short] = found.get(short, 0) + units
+    return found
 
 
 def _said(error: object) -> str:

@@ -25,6 +25,7 @@ from executors.gate.audit.chain import BEGIN, LINK_BYTES, linked, next_link
 from executors.gate.audit.file import AuditFile
 from executors.gate.audit.ids import RunIds
 from executors.gate.audit.redactor import Redactor
+from executors.gate.results import LONGEST_RESOURCE
 from executors.replies import JsonValue
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ class Audit:
     def _named(self, counts: Mapping[str, int]) -> dict[str, int]:
         found: dict[str, int] = {}
         for name, units in counts.items():
-            shown = self._redactor.text(name)
+            shown = self._redactor.text(name)[:LONGEST_RESOURCE]
             found[shown] = found.get(shown, 0) + units
         return found
 

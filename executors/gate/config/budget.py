@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from executors.gate.config.amounts import Bound, Usd
 from executors.gate.config.section import Section
+from executors.gate.results import LONGEST_RESOURCE
 
 __all__ = ["BudgetSection"]
 
@@ -36,6 +37,8 @@ class BudgetSection(Section):
     def _named(cls, given: dict[str, float]) -> dict[str, float]:
         if not all(given):
             raise ValueError("'' is no name of a resource: name what its results count")
+        if any(len(name) > LONGEST_RESOURCE for name in given):
+            raise ValueError(f"the name of a resource has {LONGEST_RESOURCE} characters at most")
         return given
 
     @field_validator("shared_file")

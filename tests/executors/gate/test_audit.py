@@ -184,6 +184,7 @@ def test_a_short_line_is_not_marked() -> None:
 
 def test_more_counts_than_a_line_holds_go_into_lines_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
+    # As long as names get.
     counts = {f"{i:02}" + "\x01" * 98: i for i in range(64)}
     audit(path).write("record", action={"type": "x"}, aid="7", result={"counts": counts})
     found = list(read(path))

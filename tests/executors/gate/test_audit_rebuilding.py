@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from executors.errors import ConfigError
 from executors.gate.allowance import Estimate, Reservation
 from executors.gate.audit.audit import Audit, RunIds
 from executors.gate.audit.reading import read
@@ -93,6 +94,21 @@ def test_what_a_resource_is_called_says_nothing_about_secrets(tmp_path: Path) ->
     gate.record({"type": "x"}, {"counts": {"token": 3, "secret": 2}})
     assert totals(tmp_path / FILE).resources == {"token": 3, "secret": 2}
     gate.close()
+
+
+@pytest.mark.case("G-186")
+def test_a_resource_of_a_long_name_counts_under_its_beginning(tmp_path: Path) -> None:
+    """It may be counted, and no line is longer for it; a bound by such a name is refused."""
+    gate = opened(tmp_path)
+    long = "漢" * 9_000
+    gate.record({"type": "x"}, {"counts": {long: 2, f"{long}!": 3, "\x01" * 5_000: 1}})
+    live = gate.allowance.totals()
+    assert live.resources == {"漢" * 100: 5, "\x01" * 100: 1}
+    assert totals(tmp_path / FILE) == live
+    assert all(len(line.raw) <= 3_500 for line in read(tmp_path / FILE))
+    gate.close()
+    with pytest.raises(ConfigError, match="100 characters at most"):
+        opened(tmp_path, budget={"resources": {long: 1}})
 
 
 @pytest.mark.case("G-058")
