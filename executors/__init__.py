@@ -11,10 +11,10 @@ Layout:
 - `boundary`: where what a caller's function raised becomes a value
 - `makers`: values made fast, where thousands a second are
 - `replies` `wrappings`: JSON out of a model's text, or why there is none
-- `tools`: what a tool is, what it may be given, and what is shown of what it gave
+- `tools`: what a tool is, what it may be given, what is shown of it; files, programs, URLs
 - `models`: the Model protocol, the wires to providers, local weights, encoders, prices
 - `endpoint`: a server as one shared resource: cap, pace, and the only retry layer
-- `gate`: decisions and the allowance that every call is reserved against
+- `gate`: rules, budget, people and audit: the one place that all calls and tools pass
 - `leases` `lease_allowance`: both of them shared out over several processes
 - `journal`: calls on disk, so that none is paid twice
 - `calls`: the one pipeline of a model call
