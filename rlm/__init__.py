@@ -85,12 +85,12 @@ if TYPE_CHECKING:
     )
     from executors.events import Event
     from executors.gate.allowance import Caps
-    from executors.gate.checkpoint import Checkpoint
     from executors.gate.config.config import GateConfig
     from executors.gate.decisions import Allow, Ask, Deny, Halt
     from executors.gate.gate import Gate
-    from executors.gate.human import Approve, HumanEvent, Refuse, Terminate, TopUp
-    from executors.gate.terminal import terminal_human
+    from executors.gate.people.checkpoint import Checkpoint
+    from executors.gate.people.human import Approve, HumanEvent, Refuse, Terminate, TopUp
+    from executors.gate.people.terminal import terminal_human
     from executors.loop.worker import ToolRequest
     from executors.messages import Message, ModelReply, ModelRequest, ToolCall
     from executors.models.base import Model, ModelInfo
@@ -319,7 +319,7 @@ _HOMES = {
     "Agentic": "rlm.checks.evaluator",
     "AllFailed": "executors.errors",
     "Allow": "executors.gate.decisions",
-    "Approve": "executors.gate.human",
+    "Approve": "executors.gate.people.human",
     "Ask": "executors.gate.decisions",
     "AuditOutcome": "rlm.auditing.audit",
     "AuditReport": "rlm.auditing.report",
@@ -330,7 +330,7 @@ _HOMES = {
     "Broken": "rlm.checks.arbiters",
     "BudgetChange": "rlm.options.top_up",
     "Caps": "executors.gate.allowance",
-    "Checkpoint": "executors.gate.checkpoint",
+    "Checkpoint": "executors.gate.people.checkpoint",
     "CircuitOpen": "executors.errors",
     "Completed": "rlm.outcome",
     "Complexity": "planner.complexity",
@@ -360,7 +360,7 @@ _HOMES = {
     "Halted": "executors.errors",
     "HeadersTimeout": "executors.errors",
     "Honoured": "rlm.checks.honouring",
-    "HumanEvent": "executors.gate.human",
+    "HumanEvent": "executors.gate.people.human",
     "IdleTimeout": "executors.errors",
     "Incomplete": "rlm.outcome",
     "InternalError": "executors.errors",
@@ -403,7 +403,7 @@ _HOMES = {
     "RecurseOutcome": "rlm.recursion",
     "RecursionPlan": "rlm.recursion_plan",
     "RefineLeaf": "rlm.checks.refinement",
-    "Refuse": "executors.gate.human",
+    "Refuse": "executors.gate.people.human",
     "ReplayMiss": "executors.errors",
     "RequestRejected": "executors.errors",
     "RetriesExhausted": "executors.errors",
@@ -426,13 +426,13 @@ _HOMES = {
     "SynthesisInput": "rlm.synthesis",
     "Tally": "corpus.results",
     "TaskReceipt": "rlm.receipts.nodes",
-    "Terminate": "executors.gate.human",
+    "Terminate": "executors.gate.people.human",
     "Tool": "executors.tools.base",
     "ToolBroken": "executors.errors",
     "ToolCall": "executors.messages",
     "ToolContext": "executors.tools.base",
     "ToolRequest": "executors.loop.worker",
-    "TopUp": "executors.gate.human",
+    "TopUp": "executors.gate.people.human",
     "Totals": "rlm.receipts.receipts",
     "TransportFault": "executors.errors",
     "Usage": "executors.usage",
@@ -475,7 +475,7 @@ _HOMES = {
     "resume_sync": "rlm.resuming",
     "run_plan": "planner.running",
     "shell_tool": "executors.tools.shell",
-    "terminal_human": "executors.gate.terminal",
+    "terminal_human": "executors.gate.people.terminal",
     "tool": "executors.tools.base",
 }
 

@@ -27,31 +27,31 @@ from executors.boundary import Raised, Returned, attempt, attempt_now, described
 from executors.clock import Clock, SystemClock
 from executors.errors import BudgetUnavailable, DiskFault, Halted, OverBudget
 from executors.gate.actions import plain
-from executors.gate.admitting import Admitting
 from executors.gate.allowance import Caps, Estimate
-from executors.gate.annotations import Annotations, Malformed, plain_annotation
 from executors.gate.audit.audit import Audit, RunIds
 from executors.gate.audit.rebuilding import totals
 from executors.gate.audit.redactor import Redactor
-from executors.gate.booking import Booking
-from executors.gate.cases import Case
-from executors.gate.channel import Channel
 from executors.gate.config.audit import AUTO
 from executors.gate.config.config import GateConfig
 from executors.gate.config.load import load_config
-from executors.gate.consulting import Consulting
-from executors.gate.deciding import Deciding
+from executors.gate.course.admitting import Admitting
+from executors.gate.course.booking import Booking
+from executors.gate.course.cases import Case
+from executors.gate.course.consulting import Consulting
+from executors.gate.course.deciding import Deciding
+from executors.gate.course.executed import Executed
+from executors.gate.course.judging import Judging
 from executors.gate.decisions import Allow, Deny, Halt, Settled
-from executors.gate.executed import Executed
 from executors.gate.files import AUDIT, LEDGER, book
-from executors.gate.human import Human
-from executors.gate.judging import Judging
 from executors.gate.ledger.allowance import LedgerAllowance
 from executors.gate.ledger.books import SoftWarning
 from executors.gate.ledger.ledger import Ledger
+from executors.gate.people.annotations import Annotations, Malformed, plain_annotation
+from executors.gate.people.channel import Channel
+from executors.gate.people.human import Human
+from executors.gate.people.standing import Pace, Standing
 from executors.gate.results import Result, plain_result
 from executors.gate.rules.order import Rules
-from executors.gate.standing import Pace, Standing
 from executors.replies import JsonValue
 
 __all__ = ["Gate"]

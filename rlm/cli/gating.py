@@ -16,6 +16,6 @@ def gate_human() -> Human | None:
     streams = (sys.stdin, sys.stderr)  # None where they were closed
     if any(stream is None or stream.closed or not stream.isatty() for stream in streams):
         return None
-    from executors.gate.terminal import terminal_human  # for those at a terminal
+    from executors.gate.people.terminal import terminal_human  # for those at a terminal
 
     return terminal_human()

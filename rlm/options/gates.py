@@ -11,7 +11,7 @@ from executors.errors import ValidationError
 if TYPE_CHECKING:  # its configuration is heavy, and most runs have none
     from executors.gate.config.config import GateConfig
     from executors.gate.gate import Gate
-    from executors.gate.human import HumanEvent
+    from executors.gate.people.human import HumanEvent
 
 __all__ = ["GateLike", "Human", "gate_name", "require_gate"]
 
@@ -20,7 +20,7 @@ GateLike: TypeAlias = Union[
 ]  # a union of names that exist for type checkers alone
 """A gate, a configuration, the same as a mapping, or the file that holds one."""
 Human: TypeAlias = Callable[["HumanEvent"], object]
-"""Answers a gate's question; see `executors.gate.human`."""
+"""Answers a gate's question; see `executors.gate.people.human`."""
 _METHODS: Final = ("check", "record", "release", "allows")
 
 

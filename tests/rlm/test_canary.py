@@ -25,7 +25,7 @@ import rlm
 from executors import secrets
 from executors.endpoint.retry import RetryPolicy
 from executors.events import Event
-from executors.gate.human import HumanEvent, Refuse, Terminate
+from executors.gate.people.human import HumanEvent, Refuse, Terminate
 from executors.models.fakes.acts import FakeCall
 from executors.secrets import Secret
 from rlm.cli.app import main

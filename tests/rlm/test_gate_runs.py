@@ -15,8 +15,8 @@ import pytest
 import rlm
 from executors.errors import ConfigError
 from executors.gate.audit.rebuilding import totals
-from executors.gate.human import HumanEvent
 from executors.gate.ledger.ledger import Ledger
+from executors.gate.people.human import HumanEvent
 from executors.messages import ModelReply, ModelRequest
 from rlm.options.gates import Human
 from rlm.runs.manifest import Manifest

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from executors.errors import Halted, ValidationError
-from executors.gate.checkpoint import Checkpoint
 from executors.gate.decisions import Allow, Deny
+from executors.gate.people.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.anyio
 

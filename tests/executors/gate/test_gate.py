@@ -11,10 +11,10 @@ import pytest
 from executors.clock import VirtualClock
 from executors.errors import BudgetUnavailable, DiskFault, ValidationError
 from executors.gate.allowance import Estimate
+from executors.gate.course.executed import Executed
 from executors.gate.decisions import Allow, Deny, Halt, Settled
-from executors.gate.executed import Executed
 from executors.gate.gate import Gate
-from executors.gate.human import HumanEvent
+from executors.gate.people.human import HumanEvent
 from executors.gate.rules.order import Rules
 from executors.replies import JsonValue
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from executors.gate.annotations import Annotation, Annotations, Malformed, plain_annotation
+from executors.gate.people.annotations import Annotation, Annotations, Malformed, plain_annotation
 from executors.replies import JsonValue
 
 SEEN = Annotation(verdict="suspect", reason="odd host", surface=True)

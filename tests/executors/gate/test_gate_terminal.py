@@ -9,11 +9,11 @@ import anyio
 import pytest
 
 from executors.gate.actions import plain
-from executors.gate.annotations import Annotation
 from executors.gate.harmless import harmless, harmless_json
-from executors.gate.human import Approve, HumanEvent, Refuse, Reply, Terminate, TopUp
-from executors.gate.standing import Standing
-from executors.gate.terminal import terminal_human
+from executors.gate.people.annotations import Annotation
+from executors.gate.people.human import Approve, HumanEvent, Refuse, Reply, Terminate, TopUp
+from executors.gate.people.standing import Standing
+from executors.gate.people.terminal import terminal_human
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from executors.errors import Halted
 from executors.gate.allowance import Estimate
 from executors.gate.decisions import Allow, Deny, Halt, Settled
 from executors.gate.gate import Gate
-from executors.gate.human import (
+from executors.gate.people.human import (
     Approve,
     Human,
     HumanEvent,

@@ -5,7 +5,7 @@ import threading
 import anyio
 import pytest
 
-from executors.gate.turnstile import Turn, Turnstile
+from executors.gate.people.turnstile import Turn, Turnstile
 
 pytestmark = pytest.mark.anyio
 

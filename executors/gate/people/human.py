@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
 from executors.gate.actions import Action
-from executors.gate.annotations import Annotation
 from executors.gate.decisions import Severity
-from executors.gate.standing import Standing
+from executors.gate.people.annotations import Annotation
+from executors.gate.people.standing import Standing
 from executors.secrets import scrub
 
 __all__ = ["Approve", "Human", "HumanEvent", "Refuse", "Reply", "Terminate", "TopUp", "plain_reply"]

@@ -9,11 +9,11 @@ from typing import Final, assert_never
 from executors.gate.actions import Action
 from executors.gate.allowance import Estimate
 from executors.gate.amounts import finite
-from executors.gate.annotations import Annotation, Malformed
 from executors.gate.audit.audit import Audit
-from executors.gate.cases import Case, told
+from executors.gate.course.cases import Case, told
 from executors.gate.decisions import Allow, Ask, Halt, Settled
-from executors.gate.human import Approve, Refuse, Reply, Terminate, TopUp
+from executors.gate.people.annotations import Annotation, Malformed
+from executors.gate.people.human import Approve, Refuse, Reply, Terminate, TopUp
 from executors.gate.results import Result
 
 __all__ = ["Booking"]

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from executors.gate.actions import Action
-from executors.gate.cases import Case
+from executors.gate.course.cases import Case
 from executors.gate.decisions import Allow, Ask, Decision
 from executors.gate.ledger.allowance import LedgerAllowance
 from executors.gate.rules.order import Rules

@@ -8,10 +8,10 @@ from typing import Final
 
 from executors.boundary import Raised, Returned, attempt_now
 from executors.errors import Halted
-from executors.gate.asking import Asking, Silence
 from executors.gate.config.human import HumanSection
-from executors.gate.human import Human, HumanEvent, Refuse, Reply, plain_reply
-from executors.gate.turnstile import Turn
+from executors.gate.people.asking import Asking, Silence
+from executors.gate.people.human import Human, HumanEvent, Refuse, Reply, plain_reply
+from executors.gate.people.turnstile import Turn
 
 __all__ = ["Channel"]
 

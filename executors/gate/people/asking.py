@@ -10,7 +10,7 @@ import anyio
 
 from executors.boundary import Overdue, Raised, Returned, attempt, described
 from executors.errors import Halted
-from executors.gate.turnstile import Turn, Turnstile
+from executors.gate.people.turnstile import Turn, Turnstile
 
 __all__ = ["Asking", "Silence"]
 

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 
 from executors.gate.harmless import harmless
-from executors.gate.human import Approve, HumanEvent, Refuse, Reply, Terminate, TopUp
+from executors.gate.people.human import Approve, HumanEvent, Refuse, Reply, Terminate, TopUp
 
 __all__ = ["terminal_human"]
 

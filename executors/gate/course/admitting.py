@@ -11,8 +11,8 @@ from executors.gate.actions import Action
 from executors.gate.allowance import Full, Reservation
 from executors.gate.audit.audit import Audit
 from executors.gate.audited import AuditedAllowance
-from executors.gate.booking import Booking
-from executors.gate.cases import Case
+from executors.gate.course.booking import Booking
+from executors.gate.course.cases import Case
 from executors.gate.decisions import Deny, Halt
 from executors.gate.ledger.allowance import LedgerAllowance
 from executors.gate.ledger.bounds import dimension_of

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from executors.gate.admitting import Admitting
-from executors.gate.booking import Booking
-from executors.gate.cases import Case
-from executors.gate.channel import Channel
-from executors.gate.consulting import TERMINATED, Consulting
+from executors.gate.course.admitting import Admitting
+from executors.gate.course.booking import Booking
+from executors.gate.course.cases import Case
+from executors.gate.course.consulting import TERMINATED, Consulting
+from executors.gate.course.judging import Judging
 from executors.gate.decisions import Allow, Ask, Decision, Halt, Settled
-from executors.gate.judging import Judging
+from executors.gate.people.channel import Channel
 
 __all__ = ["Deciding"]
 

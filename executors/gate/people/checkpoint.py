@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Final
 
 from executors.errors import ValidationError
-from executors.gate.asking import Asking, Silence
 from executors.gate.decisions import Allow, Deny
+from executors.gate.people.asking import Asking, Silence
 
 __all__ = ["Checkpoint"]
 

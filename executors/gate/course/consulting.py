@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 from executors.errors import ValidationError
-from executors.gate.annotations import Annotations
-from executors.gate.booking import Booking
-from executors.gate.cases import Case, told
-from executors.gate.channel import Channel
+from executors.gate.course.booking import Booking
+from executors.gate.course.cases import Case, told
 from executors.gate.decisions import Ask, Deny, Halt
 from executors.gate.harmless import harmless_json
-from executors.gate.human import Approve, HumanEvent, Refuse, Terminate, TopUp
 from executors.gate.ledger.bounds import dimension_of
 from executors.gate.ledger.ledger import Ledger
-from executors.gate.standing import Standing
-from executors.gate.turnstile import Turn
+from executors.gate.people.annotations import Annotations
+from executors.gate.people.channel import Channel
+from executors.gate.people.human import Approve, HumanEvent, Refuse, Terminate, TopUp
+from executors.gate.people.standing import Standing
+from executors.gate.people.turnstile import Turn
 from executors.replies import JsonValue
 from executors.secrets import scrub
 
