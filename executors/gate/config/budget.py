@@ -15,7 +15,7 @@ class BudgetSection(Section):
     """Bounds of spending. One that is not set is that of the run (10 USD where nobody says more)."""
 
     max_cost_usd: Usd | None = None
-    """USD; 0 lets nothing through, inf is no bound."""
+    """USD; 0 lets nothing through but calls of models that are known to be free, inf is no bound."""
     max_tokens: Bound | None = None
     """Tokens of all tiers: what was read, from a cache or not, and what was written."""
     max_calls: Bound | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Iterator
+from typing import Self, cast
+
+from pydantic import Field, model_validator
 
 from executors.gate.config.audit import AuditSection
 from executors.gate.config.bash import BashSection
@@ -43,3 +46,26 @@ class GateConfig(Section):
     audit: AuditSection = Field(default_factory=AuditSection)
     human: HumanSection = Field(default_factory=HumanSection)
     secrets: SecretsSection = Field(default_factory=SecretsSection)
+
+    @model_validator(mode="after")
+    def _is_text(self) -> Self:
+        """Refuse what no file can keep: half a character."""
+        for text in _texts(self.model_dump()):
+            if any("\ud800" <= one <= "\udfff" for one in text):
+                raise ValueError(f"{text[:80]!r} holds half a character: give whole ones")
+        return self
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, inner in cast("dict[object, object]", value).items():
+                yield from _texts(key)
+                yield from _texts(inner)
+        case list() | tuple() | set() | frozenset():
+            for inner in cast("list[object]", value):
+                yield from _texts(inner)
+        case _:
+            return

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, RootModel
+from pydantic import BeforeValidator, ConfigDict, RootModel, model_validator
+
+from executors.gate.config.texts import refuse_models
 
 __all__ = ["FlagsSection", "flag_text"]
 
@@ -26,3 +28,9 @@ class FlagsSection(
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
+
+    @model_validator(mode="after")
+    def _of_actions(self) -> Self:
+        for field in ("type", "tool"):
+            refuse_models(self.root.get(field, {}))
+        return self

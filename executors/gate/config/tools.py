@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 
 from executors.gate.config.section import Section
-from executors.gate.config.texts import Texts, require_texts
+from executors.gate.config.texts import Texts, refuse_models, require_texts
 
 __all__ = ["ToolsSection"]
 
@@ -30,10 +30,17 @@ class ToolsSection(Section):
     def _named(cls, given: Texts | None) -> Texts | None:
         return require_texts(given, "the name of a tool")
 
+    @field_validator("denylist")
+    @classmethod
+    def _of_actions(cls, given: Texts) -> Texts:
+        refuse_models(given)
+        return given
+
     @field_validator("deny_arg_patterns")
     @classmethod
     def _keyed(cls, given: dict[str, Texts]) -> dict[str, Texts]:
         require_texts(tuple(given), "the name of a tool")
+        refuse_models(given)
         for patterns in given.values():
             require_texts(patterns, "a pattern")
         return given

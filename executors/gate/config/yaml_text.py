@@ -1,12 +1,13 @@
 """YAML with the few types that JSON has, and nothing that grows as it is read.
 
 Values are built from the events of the parser, one for each, so that no text stands for more than it
-holds: values of other places (`*name`) and tags are refused. `no`, `on`, dates and numbers with base
-60 are texts here.
+holds: values of other places (`*name`) and tags are refused. `no`, `on`, dates, numbers with base 60,
+with `_` or with a leading 0 (eight to some, ten to others) are texts here.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ __all__ = ["read_yaml"]
 
 _DEEPEST: Final = 32
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
-_INT: Final = re.compile(r"[-+]?[0-9]{1,400}")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)")
+_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,399})")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)")
 _SPECIAL: Final = re.compile(r"([-+]?)\.(inf|nan)", re.IGNORECASE)
 
 
@@ -126,7 +127,7 @@ def _scalar(event: ScalarEvent) -> object:
         return _WORDS[text.lower()]
     if _INT.fullmatch(text):
         return int(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
+    if _FLOAT.fullmatch(text) and math.isfinite(number := float(text)):
+        return number  # one that is too large is not infinite: that has to be said
     special = _SPECIAL.fullmatch(text)
     return text if special is None else float("".join(special.groups()))

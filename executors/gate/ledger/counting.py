@@ -8,6 +8,7 @@ from typing import Literal, assert_never
 
 from executors.gate.decisions import Deny, Halt
 from executors.gate.ledger.books import Books
+from executors.gate.ledger.halts import raise_limit
 from executors.gate.ledger.rates import admitted, write_admission
 from executors.gate.ledger.state import State, load, save_resources
 from executors.gate.ledger.totals import Totals
@@ -132,5 +133,5 @@ def _over(rule: str, key: str, done: int, n: int, most: float) -> Halt | None:
     return Halt(
         rule=rule,
         reason=f"{done:,} of {most:,} are done",
-        hint=f"raise limits.{key} in the configuration of the gate",
+        hint=raise_limit(key),
     )

@@ -20,7 +20,7 @@ from executors.gate.ledger.amounts import shown
 from executors.gate.ledger.bounds import RULES, resource_of
 from executors.gate.ledger.state import State
 
-__all__ = ["Stop", "no_room", "stops", "turns_stop", "unpriced_stop"]
+__all__ = ["Stop", "no_room", "raise_limit", "stops", "turns_stop", "unpriced_stop"]
 
 # The mean of fewer costs says too little about the next.
 _SAMPLES: Final = 3
@@ -106,13 +106,21 @@ def unpriced_stop(state: State, caps: Mapping[str, int | None]) -> Stop:
         spent=shown("usd", state.used.usd),
         cap=shown("usd", caps.get("usd")),
         hint="give the price of the model (0 for one that is free), or set"
-        " budget.fail_closed_on_unpriced to false",
+        " budget.fail_closed_on_unpriced to false and go on with: rlm resume RUN --gate FILE",
     )
 
 
 def turns_stop(state: State, limits: LimitsSection) -> Stop:
     """Say that the calls in flight take the turns that are left."""
     return _out_of("turns", state.turns, limits.max_turns)
+
+
+def raise_limit(key: str) -> str:
+    """Say how a bound is raised that has no option of its own: a run keeps its configuration."""
+    return (
+        f"raise limits.{key} in the file of the gate, and go on with: rlm resume RUN --gate FILE;"
+        " what was answered so far is kept"
+    )
 
 
 def _used_up(name: str, used: int, cap: int) -> Stop:
@@ -161,7 +169,7 @@ def _out_of(what: Literal["turns", "tool rounds"], used: int, cap: float) -> Sto
         reason=f"{used:,} of {cap:,} {what} are done",
         spent=f"{used:,}",
         cap=f"{cap:,}",
-        hint=f"raise limits.{key} in the configuration of the gate",
+        hint=raise_limit(key),
     )
 
 

@@ -53,10 +53,12 @@ class Lending:
             free: what the block holds beyond what is in flight; below zero after an overrun.
             blind: a call without a price is in flight.
         """
+        unknown = is_blind(need) and not self.is_free(caps)
         for stop in stops(state, caps, self._budget, self._limits):
-            if stop.for_all:
+            # What costs nobody knows how much may draw on a bound of USD that is reached.
+            if stop.for_all or (unknown and stop.dimension == "usd"):
                 return Full(halted=stop.error, final=True)
-        if is_blind(need) and not self.is_free(caps):
+        if unknown:
             if self._budget.fail_closed_on_unpriced:
                 return Full(halted=unpriced_stop(state, caps).error, final=True)
             if blind or state.unpriced_elsewhere:
