@@ -87,9 +87,21 @@ def open_gate(session: Session, wanted: GateWanted, clock: Clock, spent: Drawn) 
                 hint="read it in gate/config.json, and give a gate yourself: resume(run, gate=…) "
                 "(--gate FILE)",
             )
-        if directory.exists():
+        if os.path.lexists(directory):
             directory.rename(directory.with_name(f"{GATE}-before-{session.number}"))
+    _require_own(directory)
     return _opened(session, directory, wanted, clock, spent)
+
+
+def _require_own(directory: Path) -> None:
+    """Refuse a folder that leads elsewhere: what stands there is not this run's."""
+    for path in (directory, directory / _CONFIG):
+        if path.is_symlink():
+            raise ConfigError(
+                f"{str(path)!r} is a symbolic link: a gate's books stand in its run alone",
+                where=str(path),
+                hint="put the folder itself there, as it was; or run anew",
+            )
 
 
 def _opened(

@@ -19,6 +19,8 @@ _NAMES: Final = {
 }
 _TIMES: Final = 2
 _OPTION: Final = "--budget"
+_ANOTHER: Final = "rlm resume RUN --gate FILE"
+"""How the gate itself says that another configuration is needed."""
 
 
 def told_how(halted: Halted, directory: Path, *, audit: bool = False) -> Halted:
@@ -32,10 +34,16 @@ def told_how(halted: Halted, directory: Path, *, audit: bool = False) -> Halted:
     name = _NAMES.get(halted.bound)
     if name is not None:
         more = f"{_OPTION} {name}={_twice(halted.limit)}"
-        named = shlex.quote(str(directory))
-        again = f"rlm audit DIR TASK --run {named}" if audit else f"rlm resume {named}"
+        again = _again(directory, audit=audit)
         halted.hint = f"raise it and go on with: {again} {more}; what was answered so far is kept"
+    elif halted.hint is not None and _ANOTHER in halted.hint:
+        halted.hint = halted.hint.replace(_ANOTHER, f"{_again(directory, audit=audit)} --gate FILE")
     return halted
+
+
+def _again(directory: Path, *, audit: bool) -> str:
+    named = shlex.quote(str(directory))
+    return f"rlm audit DIR TASK --run {named}" if audit else f"rlm resume {named}"
 
 
 def raises(lines: Sequence[str]) -> bool:
