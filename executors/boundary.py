@@ -17,7 +17,7 @@ from anyio import get_cancelled_exc_class, move_on_after
 from executors.coroutines import is_async
 from executors.errors import Halted, RlmError
 from executors.secrets import scrub
-from executors.threads import LeftBehind, bounded
+from executors.threads import LONGEST, LeftBehind, bounded
 
 __all__ = ["Attempt", "Overdue", "Raised", "Returned", "attempt", "attempt_now", "described"]
 
@@ -55,15 +55,17 @@ async def attempt(
     *arguments: object,
     seconds: float = inf,
     waiting: Callable[[], None] | None = None,
+    longest: float = LONGEST,
 ) -> Attempt:
     """Call a function of a caller's: on this loop where it is asynchronous, else in a thread.
 
     Args:
         seconds: it may take; 0 and infinity bound nothing.
         waiting: hears at once that this was cancelled, and has to wait for a thread to end.
+        longest: seconds of that; 0 for what may be left behind at once.
     """
     cancels = _cancels()
-    got = await _tried(partial(function, *arguments), function, seconds or inf, waiting)
+    got = await _tried(partial(function, *arguments), function, seconds or inf, waiting, longest)
     if _cancels() > cancels:
         # It made a result of a cancellation that was meant for us. Cancelled once is cancelled.
         raise get_cancelled_exc_class()
@@ -75,12 +77,13 @@ async def _tried(
     function: Callable[..., object],
     limit: float,
     waiting: Callable[[], None] | None,
+    longest: float,
 ) -> Attempt:
     cancels = _cancels()
     try:
         if is_async(function):
             return await _awaited(cast("Awaitable[object]", call()), limit)
-        value = await bounded(call, seconds=limit, waiting=waiting)
+        value = await bounded(call, seconds=limit, longest=longest, waiting=waiting)
         if isinstance(value, LeftBehind):
             return Overdue(seconds=limit, runs_on=True)
         if inspect.isawaitable(value):

@@ -13,14 +13,14 @@ from typing import Final, Generic, TypeVar
 import anyio
 from anyio import move_on_after, to_thread
 
-__all__ = ["LeftBehind", "bounded", "to_its_end"]
+__all__ = ["LONGEST", "LeftBehind", "bounded", "to_its_end"]
 
 T = TypeVar("T")
 
-_LONGEST: Final = 10.0
+LONGEST: Final = 10.0
 
 
-async def to_its_end(work: Callable[[], T], *, longest: float = _LONGEST) -> T:
+async def to_its_end(work: Callable[[], T], *, longest: float = LONGEST) -> T:
     """Run work in a worker thread; whoever is cancelled meanwhile waits until it has ended.
 
     Scopes of anyio see to that by themselves. A task that asyncio cancels, as Ctrl-C does, goes on
@@ -50,7 +50,7 @@ async def bounded(
     work: Callable[[], T],
     *,
     seconds: float = inf,
-    longest: float = _LONGEST,
+    longest: float = LONGEST,
     waiting: Callable[[], None] | None = None,
 ) -> T | LeftBehind:
     """Run work in a thread of its own, and leave it behind where it takes too long.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from executors.errors import ValidationError
@@ -52,18 +53,27 @@ class Consulting:
         self._topups = topups
         self._standing = standing
         self._redact = redact
+        self._noes: dict[tuple[str, Decimal | None], str] = {}
+        """What people said to bounds, by the rule and where it stood."""
 
     async def consult(self, case: Case, open_: Ask | Halt, turn: Turn) -> Deny | Halt | None:
         """Return how a case ends, or None where it is to be judged again.
 
+        A no to a bound, and silence, hold for all who come to that bound, as long as it is the same.
+
         Raises:
             DiskFault, BudgetUnavailable: the audit or the ledger cannot be written.
         """
+        bound = (open_.rule, self._cap(open_))
+        if isinstance(open_, Halt) and (no := self._noes.get(bound)) is not None:
+            return _refused(open_, no)
         self._booking.asked(case, open_)
         reply = await self._channel.ask(self._event(case, open_), turn)
         self._booking.replied(case, reply)
         match reply:
             case Refuse(reason=reason):
+                if isinstance(open_, Halt) and not turn.abandoned:  # else nobody heard it
+                    self._noes[bound] = reason
                 return _refused(open_, reason)
             case Terminate(reason=reason):
                 self._ledger.terminate(reason)
@@ -82,9 +92,15 @@ class Consulting:
             DiskFault, BudgetUnavailable: as above.
         """
         async with self._channel.turn() as turn:
-            if turn.waited:  # what others were given may do for this one too
+            settled = turn.abandoned or (halt.rule, self._cap(halt)) in self._noes
+            if turn.waited and not settled:  # what others were given may do for this one too
                 return True
             return await self.consult(case, halt, turn) is None
+
+    def _cap(self, open_: Ask | Halt) -> Decimal | None:
+        """Return where a bound stands; None for one that nobody can raise."""
+        name = dimension_of(open_.rule) if isinstance(open_, Halt) else None
+        return None if name is None else self._ledger.caps().get(name)
 
     def _event(self, case: Case, open_: Ask | Halt) -> HumanEvent:
         ask = open_ if isinstance(open_, Ask) else None

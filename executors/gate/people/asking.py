@@ -30,7 +30,7 @@ class Asking:
 
     Args:
         ask: the function; a plain one runs in a thread of its own, which is left behind when its
-            time is up.
+            time is up, and when whoever asks is cancelled.
         seconds: that an answer may take. A later one is ignored.
     """
 
@@ -51,7 +51,7 @@ class Asking:
             return Silence(reason="nobody answered a question before this one")
         begun = anyio.current_time()
         try:
-            got = await attempt(self._ask, question, seconds=self._seconds)
+            got = await attempt(self._ask, question, seconds=self._seconds, longest=0)
         except Halted as halted:  # of the asking: a person's word is no halt of ours
             got = Raised(error=halted)
         if isinstance(got, Overdue) or anyio.current_time() - begun >= self._seconds:

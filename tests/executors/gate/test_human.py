@@ -393,6 +393,70 @@ async def test_an_absent_person_holds_nobody_up_one_after_another() -> None:
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("absent", [True, False])
+async def test_a_no_to_a_bound_and_silence_hold_for_every_call_that_comes_to_it(
+    absent: bool,
+) -> None:
+    asked: list[HumanEvent] = []
+
+    async def human(event: HumanEvent) -> object:
+        asked.append(event)
+        await (anyio.sleep_forever() if absent else anyio.lowlevel.checkpoint())
+        return "deny"
+
+    gate = Gate(SPENT | {"human": {"timeout_seconds": 0.05}}, human=human)
+    full, got = gate.allowance.reserve(CALL), list[str]()
+
+    async def call() -> None:
+        while await gate.allowance.appeal(full.halted, CALL):  # type: ignore[union-attr]
+            await anyio.lowlevel.checkpoint()
+        got.append(COST)
+
+    async def check() -> None:
+        got.append((await gate.check(LOOK)).rule)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(24):
+            group.start_soon(call)
+            group.start_soon(check)
+    assert got == [COST] * 48
+    assert len(asked) == 1
+
+
+async def test_another_bound_is_another_question() -> None:
+    human, heard = saying("deny")
+    gate = Gate(SPENT, human=human)
+    for cap in (0, 0, Decimal("0.1"), Decimal("0.1")):
+        gate.raise_cap("usd", cap)
+        assert isinstance(await gate.check(LOOK, estimate=CALL), Halt)
+    assert len(heard) == 2
+
+
+async def test_a_no_to_an_action_says_nothing_about_another() -> None:
+    human, heard = saying("deny", "allow")
+    gate = Gate(ASKS, human=human)
+    assert isinstance(await gate.check(DELETE), Deny)
+    assert isinstance(await gate.check(DELETE), Allow)
+    assert len(heard) == 2
+
+
+async def test_a_cancelled_question_does_not_wait_for_a_plain_channel() -> None:
+    free, asked = threading.Event(), threading.Event()
+
+    def hangs(event: HumanEvent) -> str:
+        asked.set()
+        free.wait(8)
+        return "allow"
+
+    gate, begun = Gate(ASKS, human=hangs), anyio.current_time()
+    async with anyio.create_task_group() as group:
+        group.start_soon(gate.check, DELETE)
+        await anyio.to_thread.run_sync(asked.wait)
+        group.cancel_scope.cancel()
+    free.set()
+    assert anyio.current_time() - begun < 4
+
+
 async def test_who_is_cancelled_while_a_person_thinks_holds_nothing() -> None:
     gate = Gate(ASKS, human=silent)
     with anyio.move_on_after(0.02):
