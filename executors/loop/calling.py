@@ -15,6 +15,7 @@ from executors.engine.groups import ungrouped
 from executors.errors import Halted, ToolBroken
 from executors.gate.decisions import Allow, Deny, Halt
 from executors.gate.governor import halted_by
+from executors.gate.rules.remedies import remedy
 from executors.loop.governing import Governing
 from executors.loop.grouping import batches, chains
 from executors.loop.permits import Warn, decide
@@ -30,6 +31,7 @@ from executors.tools.results import shown
 
 __all__ = ["Calling", "Tripped"]
 
+_SHOWN: Final = 300
 _THREADS: Final = 32
 """Plain functions of one round that run at once."""
 
@@ -62,6 +64,7 @@ class Calling:
         self._governing = Governing(worker)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._exits: list[KeyboardInterrupt] = []
+        self._denied = ""
         self.results: dict[int, Result] = {}
 
     async def run(self, calls: Sequence[ToolCall]) -> Tripped | None:
@@ -117,14 +120,19 @@ class Calling:
             depth=worker.depth,
         )
         decision = await decide(worker.policy, request, ask=worker.ask, warn=self._warn)
-        if isinstance(decision, Allow):
+        governed = isinstance(decision, Allow)
+        if governed:
             arguments = deepcopy(one.arguments)
             decision = await self._governing.check(one.index, one.tool, arguments, one.running)
         match decision:
             case Allow():
                 self._streaks.allowed()
                 return None
-            case Deny(reason=reason):
+            case Deny(reason=reason, rule=rule):
+                why = " ".join(reason.split())[:_SHOWN]
+                self._denied = f"{one.tool.name}{': ' if why else ''}{why}"
+                if governed:
+                    self._denied += f"; {remedy(rule)}"
                 text = f"Denied: {reason or f'the tool {one.tool.name!r} is not allowed here'}"
                 limit = worker.guards.result_characters
                 return Result(text=shown(text, limit), end="denied")
@@ -149,7 +157,7 @@ class Calling:
                     one.index, result, source="none" if result.end == "denied" else "journal"
                 )
                 if result.end == "denied" and self._streaks.denied():
-                    denied = Tripped(reason="denied", detail=one.tool.name)
+                    denied = Tripped(reason="denied", detail=self._denied)
                     break
         await self._side_by_side(ready)
         return self._counted(batch) or denied

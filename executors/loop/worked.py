@@ -30,7 +30,7 @@ EndedBy = Literal[
 """Why a worker ended without finishing; `Ended.detail` says more:
 
 broken-tool       a tool said that no call of it can succeed any more; its name
-denied            calls were denied in a row; the last tool's name
+denied            calls were denied in a row; the last tool's name, why, and what would change it
 stuck             the same call failed, or gave the same, in a row; the tool's name
 truncated         the output cap cut a round: nothing that it called for was run; "max_tokens"
 refused           the model would not go on; "refusal"

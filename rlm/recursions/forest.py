@@ -18,6 +18,7 @@ from executors.engine.stop import Stop
 from executors.errors import Halted, ValidationError
 from executors.gate.decisions import Allow, Deny, Halt, Settled
 from executors.gate.governor import Deed, Governor, Outlet, halted_by
+from executors.gate.rules.remedies import remedy
 from executors.ids import ContentKey, NodeId, content_key
 from executors.journal.records import Journal
 from executors.loop.permits import decide
@@ -167,6 +168,8 @@ class Forest:
                 return None
             case Deny(reason=reason, rule=rule):
                 detail = f"the {who} denied {name}: {reason} ({rule})"
+                if who == "gate":
+                    detail += f"; {remedy(rule)}"
                 return Blocked(blocker="governance-deny", detail=detail, node=node, task=task)
             case Halt():
                 raise halted_by(decision)

@@ -98,11 +98,13 @@ async def test_a_deny_is_read_by_the_model_with_its_rule_and_nothing_runs() -> N
 
 @pytest.mark.case("G-219")
 async def test_denials_of_a_gate_in_a_row_end_the_worker() -> None:
-    gate = Gate(lambda _: Deny(rule="r", reason="no"))
+    gate = Gate(lambda _: Deny(rule="limits.maxChildren", reason="1 of 1 were admitted"))
     shop = Shop([calls("look")] * 9, a_tool(), governor=gate, guards=Guards(denials=3))
     worked = await shop.work()
     assert isinstance(worked, Ended)
-    assert (worked.reason, worked.detail, len(gate.asked)) == ("denied", "look", 3)
+    assert (worked.reason, len(gate.asked)) == ("denied", 3)
+    told = "look: 1 of 1 were admitted [limits.maxChildren]; raise limits.max_children"
+    assert worked.detail == told
 
 
 @pytest.mark.case("G-210")

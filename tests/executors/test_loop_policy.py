@@ -249,8 +249,8 @@ async def test_denials_within_one_round_end_it_and_the_rest_is_not_run() -> None
     )
     worked = await shop.work()
     assert isinstance(worked, Ended)
-    assert (worked.reason, worked.detail, ran) == ("denied", "bad", [])
-    assert shop.results() == ["Denied: no"] * 3 + ["[denied:bad]"]
+    assert (worked.reason, worked.detail, ran) == ("denied", "bad: no", [])
+    assert shop.results() == ["Denied: no"] * 3 + ["[denied:bad: no]"]
 
 
 BAD = calls(call("bad", {"n": 1}))

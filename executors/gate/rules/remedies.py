@@ -19,6 +19,7 @@ _REMEDIES: Final = {
     "[] asks about nothing",
     "content.unserializable": "give a mapping with texts, numbers, true, false, null, lists and "
     "mappings of them alone",
+    "tool.judged": "mend the tool: what it says of its calls is looked at",
     "fs.deny": "take the folder off fs.deny",
     "fs.readScope": "put a folder that holds it on fs.read_scope",
     "fs.writeScope": "put a folder that holds it on fs.write_scope",
