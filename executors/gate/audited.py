@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 
 from executors.errors import Halted
 from executors.gate.allowance import Caps, Drawn, Estimate, Full, Reservation, Tag
@@ -74,17 +73,31 @@ class AuditedAllowance:
 
 
 def caught_up(ledger: Ledger, audit: Audit, holder: str, drawn: Drawn) -> None:
-    """Charge what a holder is known to have drawn in its life and did not report, and write it down."""
-    before = ledger.totals()
-    ledger.reconcile(holder, drawn, counted=partial(_written, audit, holder))
-    after = ledger.totals()
+    """Charge what a holder drew in its life, and write it down, where it was killed before it could.
+
+    Its journal, the audit and the ledger were each written up to a moment of their own: what any of them
+    knows was drawn, and all of them are brought there. The line goes first and at once, so that a process
+    that is killed in here leaves nothing that the next one does not see.
+    """
+    written = _written(audit, holder)
+    known = _most(drawn, written, ledger.reported(holder))
     more = Drawn(
-        calls=max(0, after.calls - before.calls),
-        tokens=max(0, after.tokens - before.tokens),
-        usd=max(_FREE, after.usd - before.usd),
+        calls=known.calls - written.calls,
+        tokens=known.tokens - written.tokens,
+        usd=known.usd - written.usd,
     )
     if more != Drawn():
         _write(audit, more, over=False)
+        audit.flush()
+    ledger.reconcile(holder, known, counted=lambda: written)
+
+
+def _most(*drawn: Drawn) -> Drawn:
+    return Drawn(
+        calls=max(one.calls for one in drawn),
+        tokens=max(one.tokens for one in drawn),
+        usd=max(one.usd for one in drawn),
+    )
 
 
 def _written(audit: Audit, holder: str) -> Drawn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -119,8 +120,13 @@ class CountRun:
         finally:
             with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
                 await session.close()
-                if self._gate is not None:
-                    self._gate.close()
+                with suppress(DiskFault):  # it is Incomplete already, or an error of its own
+                    self._close_gate()
+
+    def _close_gate(self) -> None:
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            gate.close()
 
     @property
     def _is_void(self) -> bool:
@@ -405,6 +411,7 @@ class CountRun:
             self._calls.tell_pace()
         try:
             await self._session.end_journal()
+            self._close_gate()  # what it could not write down is no Completed
         except DiskFault as fault:
             halted = halted or fault
         result = stage.tally(ledger)

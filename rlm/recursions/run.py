@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,7 +17,7 @@ from corpus.results import Tally
 from corpus.spool import Spool
 from executors.calls.calls import Calls
 from executors.engine.stop import Stop
-from executors.errors import Halted, RunDirError, UsageError
+from executors.errors import DiskFault, Halted, RunDirError, UsageError
 from executors.gate.allowance import CapsAllowance, Drawn
 from executors.ids import NodeId, RunId, new_run_id
 from executors.models.prices import price_list
@@ -94,8 +95,13 @@ class RecurseRun:
         finally:
             with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSING):
                 await session.close()
-                if self._gate is not None:
-                    self._gate.close()
+                with suppress(DiskFault):  # it is Incomplete already, or an error of its own
+                    self._close_gate()
+
+    def _close_gate(self) -> None:
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            gate.close()
 
     @property
     def _shown(self) -> dict[str, str]:
@@ -201,7 +207,17 @@ class RecurseRun:
         with governed_by(calls, forest.governor):
             result = await self._grown(forest, spec)
         calls.tell_pace()
+        try:
+            self._close_gate()
+        except DiskFault as fault:  # what it could not write down is no Completed
+            forest.halted, result = forest.halted or fault, self._unwritten(result, fault)
         return self._ending.of(result, tuple(forest.notes), forest.halted)
+
+    def _unwritten(self, result: NodeResult, fault: DiskFault) -> NodeResult:
+        if isinstance(result, Short):
+            return result
+        blocked = Blocked(blocker=blocker_of(fault), detail=fault.what, node=ROOT, task=self._task)
+        return Short(best=result.value, blocked=blocked)
 
     def _opened_gate(self, spent: Drawn) -> RunGate | None:
         """Return the gate of the run, where there is one; no text may go where it forbids that."""

@@ -15,7 +15,7 @@ from decimal import Decimal
 from executors.gate.ledger.amounts import DIMENSIONS, NOTHING, Amounts, usd_of
 from executors.gate.ledger.state import Spent, State, save_bound
 
-__all__ = ["Block", "grow", "lapse", "lapsed", "reconcile", "settle", "write"]
+__all__ = ["Block", "grow", "lapse", "lapsed", "reconcile", "reported", "settle", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +147,19 @@ def reconcile(
             _unlapse(state, held)
         state.held = state.held.less(held)
         file.execute("DELETE FROM blocks WHERE id = ?", (number,))
+    told = reported(file, holder)
+    if told is None:
+        told = counted()
+        _note(file, state, holder, told)
+    _charge(file, state, holder, Spent(total.over(told)))
+
+
+def reported(file: sqlite3.Connection, holder: str) -> Amounts | None:
+    """Return what a holder reported in its life; None where the file does not know it."""
     row = file.execute(
         "SELECT calls, tokens, usd FROM holders WHERE holder = ?", (holder,)
     ).fetchone()
-    told = counted() if row is None else Amounts(*row)
-    if row is None:
-        _note(file, state, holder, told)
-    _charge(file, state, holder, Spent(total.over(told)))
+    return None if row is None else Amounts(*row)
 
 
 def _unlapse(state: State, held: Amounts) -> None:

@@ -170,7 +170,8 @@ class LedgerFile:
         try:
             yield
         except (NotOurs, sqlite3.Error) as error:
-            raise _unavailable(self.path, _cause(error, self._wait)) from error
+            cause = _cause(error, self._wait)
+            raise _unavailable(self.path, cause, busy=_is_busy(error)) from error
         except OSError as error:
             raise RunDirError(
                 f"the ledger {str(self.path)!r} cannot be made: {error.strerror or error}",
@@ -250,10 +251,14 @@ def _refuse_remote(path: Path) -> None:
         )
 
 
-def _unavailable(path: Path | None, why: str) -> BudgetUnavailable:
+def _unavailable(path: Path | None, why: str, *, busy: bool = False) -> BudgetUnavailable:
+    remedy = (
+        "wait for that process, or end it"
+        if busy
+        else "move the file away to have it made again from the audit"
+    )
     return BudgetUnavailable(
         f"the ledger of the run cannot be used: {why}",
         where=str(path or "in memory"),
-        hint="nothing is spent meanwhile; move the file away to have it made again from the audit,"
-        " then go on with: rlm resume DIR",
+        hint=f"nothing is spent meanwhile; {remedy}, then go on with: rlm resume DIR",
     )

@@ -129,6 +129,12 @@ class Ledger(Counting):
         with self._change() as (file, state):
             return blocks.lapse(file, state)
 
+    def reported(self, holder: str) -> Drawn:
+        """Return what a holder reported in its life; nothing where this file does not know it."""
+        with self._file.reading() as file:
+            found = blocks.reported(file, holder)
+        return Drawn() if found is None else found.drawn
+
     def lapsed(self) -> Mapping[str, Drawn]:
         """Return what each holder that did not renew counts as having used since its last report."""
         with self._file.reading() as file:

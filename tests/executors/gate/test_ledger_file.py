@@ -111,6 +111,7 @@ def test_a_lock_of_a_live_process_lets_nothing_through_and_falls_with_it(tmp_pat
             full = refused(allowance, call("0.1"))
             assert full.final
             assert "another process has held it for 0.05 s" in str(full.halted)
+            assert "wait for that process, or end it" in str(full.halted)
             with pytest.raises(BudgetUnavailable):
                 ledger.admit("spawn")
         finally:
