@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rlm
+from executors.gate.audit.rebuilding import totals
 from executors.gate.ledger.ledger import Ledger
 from tests.rlm.clusters import judging, records
 
@@ -44,7 +45,9 @@ async def test_across_kills_no_more_is_sent_than_the_budget_holds(
         assert "budget.maxCalls" in "\n".join(outcome.missing)
         assert 2 * after <= sum(server.asked.values()) <= MOST
         ledger = Ledger(run / "gate" / "ledger.sqlite")
-        assert ledger.totals().calls == MOST
+        live, rebuilt = ledger.totals(), totals(run / "gate" / "audit.jsonl")
+        assert live.calls == MOST
+        assert (live.calls, live.tokens) == (rebuilt.calls, rebuilt.tokens)
         ledger.close()
         more = await rlm.resume(run, budget="calls=300")
         assert isinstance(more, rlm.Completed)
