@@ -46,6 +46,14 @@ class LeaseAllowance:
             usd=drawn.usd - before.usd,
         )
 
+    def pause(self) -> bool:
+        """Let no call begin before the next lease, where nothing is in flight; return whether it is so."""
+        idle = self._inner.is_idle
+        if idle:
+            used = self._inner.drawn
+            self._inner.caps = Caps(calls=used.calls, tokens=used.tokens, usd=used.usd)
+        return idle
+
     def extend(self, lease: Lease) -> None:
         """Go on with the lease that the last report was answered with."""
         self._lease = lease

@@ -145,7 +145,13 @@ class LeaseBook:
         return self._hand_out(worker, reservation)
 
     def renew(
-        self, worker: str, drawn: Drawn, *, need: Estimate = _ONE, refused: bool = False
+        self,
+        worker: str,
+        drawn: Drawn,
+        *,
+        need: Estimate = _ONE,
+        refused: bool = False,
+        idle: bool = False,
     ) -> Lease | Full:
         """Take a report and hand out the next lease; what waits for room waits for the one after.
 
@@ -155,6 +161,9 @@ class LeaseBook:
         Args:
             drawn: what was used since the last report.
             refused: the worker met a 429: for a while all shares are smaller.
+            idle: it has nothing in flight. What its slice still holds is then of no use to it where
+                the need finds no room, and goes back: two that each hold half of what either needs
+                would wait for each other for ever.
 
         Raises:
             ValidationError: the worker holds no lease, or it has lapsed.
@@ -169,6 +178,8 @@ class LeaseBook:
         self._allowance.draw(holder.reservation, drawn)
         self._adapt(refused=refused)
         full = self._fill(holder.reservation, need)
+        if full is not None and idle and not full.final:
+            full = self._filled_anew(holder, need)
         if full is not None and full.final:
             return full
         return self._hand_out(worker, holder.reservation)
@@ -217,6 +228,15 @@ class LeaseBook:
                 calls=block.calls // 2, tokens=block.tokens // 2, usd=(block.usd or _NOTHING) / 2
             )
         return self._allowance.grow(reservation, _missing(held, need, need))
+
+    def _filled_anew(self, holder: _Holder, need: Estimate) -> Full | None:
+        """Give a whole slice back and fill it again, or leave it empty and say why."""
+        empty = self._allowance.reserve(Estimate(calls=0, tokens=0, usd=None))
+        if isinstance(empty, Full):
+            return empty
+        self._allowance.release(holder.reservation)
+        holder.reservation = empty
+        return self._fill(empty, need)
 
     # ---------------------------------------------------------------- shares
 

@@ -7,7 +7,7 @@ judges are made by callers, before there is a run, and called by callers' functi
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from executors.gate.allowance import Caps, CapsAllowance
 from executors.gate.governor import Governor
 from executors.models.prices import Price, PriceList, price_list
 
-__all__ = ["Governed", "governed", "governed_by", "lone_calls"]
+__all__ = ["Governed", "governed", "governed_by", "lone_calls", "run_or_lone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,12 @@ def lone_calls(*, caps: Caps | None = None, prices: Price | PriceList | None = N
     clock = SystemClock()
     allowance = CapsAllowance(caps or Caps(), clock, scope="these calls")
     return Calls(allowance=allowance, emit=_ignore, clock=clock, prices=price_list(prices))
+
+
+def run_or_lone(lone: Callable[[], Calls]) -> Calls:
+    """Return the pipeline of the governed run that this is a part of, or one of its own."""
+    run = governed()
+    return lone() if run is None else run.calls
 
 
 def _ignore(event: Event) -> None:

@@ -288,6 +288,12 @@ class CapsAllowance:
         return self._halted("seconds", f"{self.caps.seconds:g} s")
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing is set aside."""
+        with self._lock:
+            return not (self._held_calls or self._held_tokens or self._held_usd)
+
+    @property
     def drawn(self) -> Drawn:
         with self._lock:
             return Drawn(calls=self._calls, tokens=self._tokens, usd=self._usd)

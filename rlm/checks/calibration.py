@@ -21,7 +21,7 @@ from executors.errors import ModelError, ValidationError
 from executors.models.base import Model
 from planner.results import is_count
 from rlm.checks.honouring import Broke, Honoured, Ruling, judge
-from rlm.lone_calls import lone_calls
+from rlm.lone_calls import lone_calls, run_or_lone
 
 __all__ = [
     "CASES",
@@ -160,9 +160,10 @@ INJECTIONS: Final = tuple(
 
 def judge_of(model: Model, *, calls: Calls | None = None) -> Judge:
     """Return a model as a judge to calibrate; its calls share the bounds of one pipeline."""
-    pipeline = calls or lone_calls()
+    lone = lone_calls()
 
     async def ask(request: str, artifact: str, sample: int) -> Ruling:
+        pipeline = calls or run_or_lone(lambda: lone)
         return await judge(request, artifact, calls=pipeline, model=model, ordinal=sample)
 
     return ask

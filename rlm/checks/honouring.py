@@ -21,7 +21,7 @@ from executors.replies import JsonValue, Parsed, read_json
 from planner.results import is_count
 from rlm.checks.exhibit import exhibit
 from rlm.checks.prompts import HONOUR, honour_messages
-from rlm.lone_calls import lone_calls
+from rlm.lone_calls import lone_calls, run_or_lone
 
 __all__ = ["Broke", "Honoured", "Ruling", "Where", "honours", "judge"]
 
@@ -114,7 +114,7 @@ async def judge(
         temperature=0.0,
         schema=HONOUR if model.info.structured_output else None,
     )
-    answer = await (calls or lone_calls(prices=prices)).ask(
+    answer = await (calls or run_or_lone(lambda: lone_calls(prices=prices))).ask(
         model, asked, role="verifier", node=node, ordinal=ordinal
     )
     return _ruling(answer)

@@ -116,7 +116,7 @@ class Seats:
 
     def _renewed(self, seat: str, ask: LeaseAsk) -> Lease | Halted:
         need = {} if ask.need is None else {"need": ask.need}
-        lease = self._book.renew(seat, ask.drawn, refused=ask.refused, **need)
+        lease = self._book.renew(seat, ask.drawn, refused=ask.refused, idle=ask.idle, **need)
         return lease.halted if isinstance(lease, Full) else self._clamped(lease)
 
     def _clamped(self, lease: Lease) -> Lease:

@@ -106,7 +106,10 @@ class LeaseKeeper:
     async def _renewed(self) -> bool:
         """Get the next lease; False when there is none any more."""
         ask = LeaseAsk(
-            drawn=self._allowance.report(), need=self._need, refused=self._outbox.refused
+            drawn=self._allowance.report(),
+            need=self._need,
+            refused=self._outbox.refused,
+            idle=self._need is not None and self._allowance.pause(),
         )
         self._short, self._need, self._outbox.refused = anyio.Event(), None, False
         said = await self._line.ask("lease", ask.to_bytes())

@@ -178,11 +178,20 @@ class LeaseAsk:
     """The worst case of a call that waits for room."""
     refused: bool
     """A server refused a call since the last lease."""
+    idle: bool = False
+    """Nothing is in flight, and no call begins before the answer: what it holds may go to others."""
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""
         need = None if self.need is None else _texts(asdict(self.need))
-        return encode({"drawn": _texts(asdict(self.drawn)), "need": need, "refused": self.refused})
+        return encode(
+            {
+                "drawn": _texts(asdict(self.drawn)),
+                "need": need,
+                "refused": self.refused,
+                "idle": self.idle,
+            }
+        )
 
     @classmethod
     def of_bytes(cls, raw: bytes) -> Self:
@@ -199,6 +208,7 @@ class LeaseAsk:
                 usd=None if (usd := need["usd"]) is None else Decimal(usd),
             ),
             refused=bool(fields["refused"]),
+            idle=bool(fields["idle"]),
         )
 
 

@@ -142,6 +142,19 @@ async def test_where_little_is_left_slices_are_small_and_the_last_call_is_not_wa
     assert desk.join("c").calls == 5
 
 
+async def test_an_idle_slice_goes_to_whoever_can_use_it() -> None:
+    desk, need = Desk(tokens=1_500), Estimate(calls=1, tokens=900, usd=None)
+    desk.join("one")
+    desk.join("other")  # 1,000 and what is left of 1,500
+    desk.book.renew("one", Drawn(calls=1, tokens=300))
+    waiting = desk.book.renew("other", NOTHING, need=need, idle=True)
+    assert isinstance(waiting, Lease)
+    assert waiting.tokens == 0
+    got = desk.book.renew("one", NOTHING, need=need, idle=True)
+    assert isinstance(got, Lease)
+    assert got.tokens >= 900
+
+
 async def test_what_a_dead_worker_may_have_spent_stays_set_aside_until_that_is_known() -> None:
     desk = Desk(calls=10)
     desk.join("dies")

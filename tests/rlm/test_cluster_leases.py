@@ -82,7 +82,9 @@ async def test_a_call_without_room_has_the_lease_renewed_at_once() -> None:
             await anyio.sleep(0.001)
         assert isinstance(allowance.reserve(CALL), Reservation)
         group.cancel_scope.cancel()
-    assert book.asked[0] == LeaseAsk(drawn=Drawn(calls=1, tokens=7), need=CALL, refused=False)
+    assert book.asked[0] == LeaseAsk(
+        drawn=Drawn(calls=1, tokens=7), need=CALL, refused=False, idle=True
+    )
 
 
 async def test_a_worker_begins_once_it_has_a_slot() -> None:

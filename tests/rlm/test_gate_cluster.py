@@ -1,11 +1,14 @@
 """A count on worker processes draws on the ledger of its gate, through the leases."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("distributed")
 
+from executors.gate.allowance import Caps
+from executors.models.price import Price
 from rlm.options.top_up import BudgetChange
 from rlm.outcome import Incomplete
 from tests.rlm.clusters import counted, judging, options, records, tally
@@ -48,3 +51,21 @@ async def test_no_text_goes_to_a_host_that_the_gate_does_not_list(tmp_path: Path
     assert isinstance(outcome, Incomplete)
     assert "data.hosts" in "\n".join(outcome.missing)
     assert not server.asked
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("governed", [True, False])
+async def test_workers_that_each_hold_less_than_a_call_needs_end_at_the_bound(
+    tmp_path: Path, governed: bool
+) -> None:
+    usd, price = Decimal("0.1"), Price(input=Decimal(10), output=Decimal(10))
+    corpus = [(str(n), f"text number {n} " + "w " * 40) for n in range(300)]
+    bound = {"gate": {"budget": {"max_cost_usd": usd}}} if governed else {"caps": Caps(usd=usd)}
+    with judging(latency=0.02) as server:
+        chosen = options(server, tmp_path / "run", engine="dask:2", prices=price, **bound)
+        outcome = await counted(corpus, chosen)
+    assert isinstance(outcome, Incomplete)
+    assert outcome.blocker == "halted"
+    spent = outcome.receipts.totals.cost
+    assert spent is not None
+    assert 0 < spent <= usd

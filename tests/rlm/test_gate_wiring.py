@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
@@ -19,6 +20,7 @@ import rlm
 from executors.gate.decisions import Allow, Deny, Halt, Settled
 from executors.gate.governor import Deed
 from executors.messages import CallRole, ModelReply, ModelRequest
+from rlm.checks.calibration import judge_of
 from tests.rlm.spies import Spy
 from tests.rlm.trees import (
     COMPLEX,
@@ -91,6 +93,21 @@ async def test_graders_and_critics_of_callers_ask_through_the_governed_run(spy: 
     await rlm.recurse(SIMPLE, model, evaluate=of_my_own)
     assert [role for role, _ in spy.calls].count("verifier") == 3
     assert [deed.tool for deed in spy.deeds] == ["probe"]
+
+
+async def test_judges_of_requests_ask_through_the_governed_run(spy: Spy) -> None:
+    model, ruler = cast(), cast(verifier=lambda _: said('{"violation": null, "honored": true}'))
+
+    async def of_my_own(result: object, context: rlm.EvaluationContext) -> object:
+        with suppress(rlm.RlmError):  # what it answers is not what this is about
+            await rlm.judge("be brief", str(result), model=ruler)
+        judge = judge_of(ruler)
+        with suppress(rlm.RlmError):
+            await judge("be brief", str(result), 1)
+        return True
+
+    await rlm.recurse(SIMPLE, model, evaluate=of_my_own)
+    assert [role for role, _ in spy.calls].count("verifier") == ruler.calls >= 2
 
 
 async def test_models_are_shown_to_the_gate_before_anything_is_spent(
