@@ -19,6 +19,7 @@ from executors.errors import ConfigError
 from executors.gate.allowance import Caps, Drawn, Growing
 from executors.gate.governor import Governor, Outlet
 from executors.replies import JsonValue
+from rlm.lone_calls import governed
 from rlm.options.gates import GateLike, Human
 from rlm.options.top_up import BudgetChange
 from rlm.runs.home import write_atomically
@@ -78,7 +79,12 @@ def open_gate(session: Session, wanted: GateWanted, clock: Clock, spent: Drawn) 
     """
     manifest, directory = session.manifest, session.directory / GATE
     if wanted.gate is None and manifest.governed is None:
-        return None
+        gate = _of_the_run_around()
+        if gate is None:
+            return None
+        wanted = replace(
+            wanted, gate=gate, top_up=None
+        )  # its bound is not for a run within to raise
     if manifest.foreign:
         if wanted.gate is None:
             raise ConfigError(
@@ -91,6 +97,19 @@ def open_gate(session: Session, wanted: GateWanted, clock: Clock, spent: Drawn) 
             directory.rename(directory.with_name(f"{GATE}-before-{session.number}"))
     _require_own(directory)
     return _opened(session, directory, wanted, clock, spent)
+
+
+def _of_the_run_around() -> Gate | None:
+    """Return the gate of the governed run that starts this one, in a tool or a check of its caller's.
+
+    It is found by the context of the task: a thread that somebody starts by themselves has none.
+    """
+    run = governed()
+    if run is None:
+        return None
+    from executors.gate.governed import Governed  # loaded by then
+
+    return run.governor.gate if isinstance(run.governor, Governed) else None
 
 
 def _require_own(directory: Path) -> None:
