@@ -129,7 +129,12 @@ class LedgerAllowance:
         final = isinstance(halted, OverBudget) and halted.rule == "gate.terminated"
         if self._appeal is None or final or isinstance(halted, BudgetUnavailable):
             return False
-        return await self._appeal(halted, estimate)
+        if await self._appeal(halted, estimate):
+            return True
+        with self._lock:  # who ended the run instead: the next reservation says so, and is none
+            ended = self.ledger.terminated is not None
+            self._slice.ask = self._slice.ask or ended
+        return ended
 
     # ---------------------------------------------------------------- settling
 

@@ -337,6 +337,28 @@ def test_calls_without_a_price_go_as_they_like_where_no_bound_of_usd_was_asked_f
 
 
 @pytest.mark.anyio
+async def test_a_call_over_whose_bound_a_person_ended_the_run_says_so() -> None:
+    async def appeal(halted: Halted, estimate: Estimate) -> bool:
+        reserved(allowance, call("0.1"))  # for which there is room meanwhile
+        ledger.terminate("enough")
+        return False
+
+    with made(max_cost_usd=1) as ledger:
+        allowance = LedgerAllowance(ledger, appeal=appeal)
+        in_flight = reserved(allowance, call("0.4"))
+        full = refused(allowance, call("1.5"))
+        assert await allowance.appeal(full.halted, call("1.5"))
+        allowance.release(in_flight)
+        for usd in ("0.1", "1.5"):  # whatever the block still holds
+            ended = refused(allowance, call(usd))
+            assert ended.final
+            assert isinstance(ended.halted, OverBudget)
+            assert ended.halted.rule == "gate.terminated"
+            assert "--budget" not in (ended.halted.hint or "")
+            assert not await allowance.appeal(ended.halted, call(usd))
+
+
+@pytest.mark.anyio
 async def test_who_may_give_more_is_asked_unless_the_end_is_final() -> None:
     asked: list[Halted] = []
 
