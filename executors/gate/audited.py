@@ -79,8 +79,10 @@ def caught_up(ledger: Ledger, audit: Audit, holder: str, drawn: Drawn) -> None:
     knows was drawn, and all of them are brought there. The line goes first and at once, so that a process
     that is killed in here leaves nothing that the next one does not see.
     """
-    written = _written(audit, holder)
-    known = _most(drawn, written, ledger.reported(holder))
+    reported = ledger.reported(holder)
+    # Lines of a gate that is not this holder's own do not say whose they are.
+    written = _written(audit, holder) if audit.run.run == holder else reported
+    known = _most(drawn, written, reported)
     more = Drawn(
         calls=known.calls - written.calls,
         tokens=known.tokens - written.tokens,
