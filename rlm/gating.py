@@ -82,9 +82,14 @@ def open_gate(session: Session, wanted: GateWanted, clock: Clock, spent: Drawn) 
         gate = _of_the_run_around()
         if gate is None:
             return None
-        wanted = replace(
-            wanted, gate=gate, top_up=None
-        )  # its bound is not for a run within to raise
+        if wanted.caps != Caps():
+            raise ConfigError(
+                "a run that a governed run starts is bounded by its gate, and not by caps of its own",
+                where=f"{wanted.caps}",
+                hint="leave caps= out, or give it a gate of its own: gate={'budget': {…}}",
+            )
+        # The bound is not for a run within to raise.
+        wanted = replace(wanted, gate=gate, top_up=None)
     if manifest.foreign:
         if wanted.gate is None:
             raise ConfigError(

@@ -81,3 +81,21 @@ async def test_a_run_within_may_have_a_gate_of_its_own() -> None:
     outcome = await rlm.recurse("Say how many.", wiring, tools=[rlm.tool(look)])
     assert isinstance(outcome, rlm.Completed)
     assert isinstance(came[0], rlm.Completed)
+
+
+async def test_a_run_within_is_not_told_bounds_that_would_not_hold() -> None:
+    came: list[str] = []
+
+    async def look() -> str:
+        """Count in a run of its own."""
+        with pytest.raises(rlm.ConfigError) as error:
+            await rlm.count("is it?", RECORDS, model=cast(), caps=rlm.Caps(calls=3))
+        came.append(str(error.value))
+        return "no"
+
+    def works(request: ModelRequest) -> ModelReply:
+        return said("done") if results_of(request) else calls("look", {})
+
+    wiring = rlm.Wiring(model=cast(worker=works), gate={})
+    await rlm.recurse("Say how many.", wiring, tools=[rlm.tool(look)])
+    assert "leave caps= out" in came[0]
