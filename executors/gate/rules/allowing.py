@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from executors.errors import ConfigError
 from executors.gate.decisions import Deny
-from executors.gate.rules.inner import Begun, Given, Opaque, bare, runs
-from executors.gate.rules.programs import FOLLOWED, INTERPRETERS, RUNNERS, WRAPPERS, program
+from executors.gate.rules.inner import Begun, Hidden, Opaque, bare, runs
+from executors.gate.rules.programs import (
+    FOLLOWED,
+    INTERPRETERS,
+    RUNNERS,
+    UNBOUNDED,
+    WRAPPERS,
+    program,
+)
 from executors.gate.rules.words import Script, read
 
 __all__ = ["Allowing"]
 
 _DEEPEST: Final = 16
+_MOST_WORDS: Final = 40_000
+_MOST: Final = 400  # commands that one runs, and those that they run
 _KEY: Final = "bash.allow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """A command that is to be judged."""
+
+    words: Sequence[str]
+    covered: int
+    """How many of its words an entry allowed already, as those of `sudo git` do."""
+    depth: int
 
 
 class Allowing:
@@ -36,46 +56,53 @@ class Allowing:
                 "or substitutions",
             )
         words = script.commands[0].words if script.commands else []
-        why = self._why_not(words, 0, 0)
+        why = self._why_not(words)
         return None if why is None else Deny(rule=_KEY, reason=why)
 
-    def _why_not(self, words: Sequence[str], covered: int, depth: int) -> str | None:
-        """Return why a command may not run.
-
-        Args:
-            covered: how many of its words an entry allowed already, as those of `sudo git` do.
-        """
-        if depth > _DEEPEST:
-            return "commands are nested too deeply"
-        named = self._matched(words)
-        if named == 0 and covered == 0:
-            return f"{_shown(words)} is not on {_KEY}"
-        covered = max(covered, named)
-        for one in runs(words):
-            if (why := self._inner(one, words, covered, depth)) is not None:
-                return why
-        return None
-
-    def _inner(
-        self, one: Begun | Given | Opaque, words: Sequence[str], covered: int, depth: int
-    ) -> str | None:
-        if isinstance(one, Opaque):
-            return f"{_shown(words)}: {one.why}"
-        if isinstance(one, Begun):
-            inner = words[one.start : one.end]
-            return self._why_not(inner, max(0, covered - one.start), depth + 1)
-        script = read(one.text)
-        if script.meta or script.error is not None:
-            return f"{_shown(words)} runs a script"
-        for command in script.commands:
-            if (why := self._why_not(command.words, 0, depth + 1)) is not None:
-                return why
-        return None
+    def _why_not(self, words: Sequence[str]) -> str | None:
+        """Return why a command, or one that it runs, may not run."""
+        waiting = [_Waiting(words=words, covered=0, depth=0)]
+        read_already = 0
+        for _ in range(_MOST):
+            if not waiting:
+                return None
+            one = waiting.pop()
+            read_already += len(one.words)
+            named = self._matched(one.words)
+            if named == 0 and one.covered == 0:
+                return f"{_shown(one.words)} is not on {_KEY}"
+            one = replace(one, covered=max(one.covered, named))
+            if one.depth > _DEEPEST or read_already > _MOST_WORDS:
+                break
+            for hidden in runs(one.words):
+                if (why := _follow(hidden, one, waiting)) is not None:
+                    return why
+        return "commands are nested too deeply"
 
     def _matched(self, words: Sequence[str]) -> int:
         return max(
             (len(one) for one in self._entries if tuple(words[: len(one)]) == one), default=0
         )
+
+
+def _follow(hidden: Hidden, one: _Waiting, waiting: list[_Waiting]) -> str | None:
+    """Let what a command runs wait to be judged; return why it may not run at all."""
+    if not isinstance(hidden, Begun) and hidden.upto is not None and hidden.upto <= one.covered:
+        return None
+    if isinstance(hidden, Opaque):
+        return f"{_shown(one.words)}: {hidden.why}"
+    if isinstance(hidden, Begun):
+        inner = one.words[hidden.start : hidden.end]
+        covered = max(0, one.covered - hidden.start)
+        waiting.append(_Waiting(words=inner, covered=covered, depth=one.depth + 1))
+        return None
+    script = read(hidden.text)
+    if script.meta or script.error is not None:
+        return f"{_shown(one.words)} runs a script"
+    waiting.extend(
+        _Waiting(words=command.words, covered=0, depth=one.depth + 1) for command in script.commands
+    )
+    return None
 
 
 def _entry(entry: str) -> tuple[str, ...]:
@@ -110,7 +137,7 @@ def _allows_all(words: Sequence[str]) -> bool:
             if not begun:
                 return True
             words = words[begun[-1].start :]
-        elif name in INTERPRETERS:
+        elif name in INTERPRETERS | UNBOUNDED:
             return not rest or (rest[0].startswith("-") and (rest[0] != "-m" or len(rest) < 2))
         elif name in RUNNERS:
             while rest and rest[0] in FOLLOWED:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from executors.gate.config.bash import Platform
+from executors.gate.rules.gits import subcommand_at
 from executors.gate.rules.programs import names, program
 from executors.gate.rules.unfolding import Step, Unfolded
 
@@ -38,6 +39,13 @@ _ENDS_OF_DISKS: Final = {
     "macos": frozenset({"newfs", "gpt", "asr", "fdisk", "pdisk"}),
     "windows": frozenset({"format", "diskpart", "cipher", "bcdedit"}),
 }
+_ENDS_BY: Final = {
+    "cryptsetup": names("erase luksformat lukserase lukskillslot luksremovekey reencrypt"),
+    "zpool": names("destroy labelclear"),
+    "zfs": names("destroy"),
+}
+_SETTINGS: Final = names("etc boot bin sbin lib lib32 lib64 usr system library efi")
+_COPIES: Final = names("cp install ln rsync scp")
 _ENDS_OF_SYSTEMS: Final = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
 _FETCHERS: Final = names("curl wget fetch aria2c httpie http lynx nc ncat socat ftp")
 _DESTROYS: Final = names(
@@ -87,11 +95,27 @@ def tier_of(found: Unfolded, platform: Platform) -> Tier:
 
 
 def _step(step: Step, platform: Platform) -> Tier:
-    written: Tier = 3 if any(_DISK.match(one.lower()) for one in step.command.targets) else 1
-    if not step.words:
-        return written
-    name, words = program(step.words[0]), [word.lower() for word in step.words[1:]]
-    return max(written, _by_program(name, words, list(step.words[1:]), platform))
+    kept = step.command.appended
+    tiers: list[Tier] = [1, *(_written(one, appends=one in kept) for one in step.command.targets)]
+    if step.words:
+        name, words = program(step.words[0]), [word.lower() for word in step.words[1:]]
+        tiers.append(_by_program(name, words, list(step.words[1:]), platform))
+    return max(tiers)
+
+
+def _written(target: str, *, appends: bool = False) -> Tier:
+    """Return what it means to write to a file: over a disk, or over what a system is set up by."""
+    target = target.lower()
+    if _DISK.match(target):
+        return 3
+    if not target.startswith("/"):
+        return 1
+    parts = [part for part in posixpath.normpath(target).split("/") if part]
+    if parts[:1] == ["private"]:
+        parts = parts[1:]
+    if len(parts) < 2 or parts[0] not in _SETTINGS:
+        return 1
+    return 2 if appends or parts[:2] == ["usr", "local"] else 3
 
 
 def _by_program(name: str, words: Sequence[str], exact: Sequence[str], platform: Platform) -> Tier:
@@ -100,7 +124,14 @@ def _by_program(name: str, words: Sequence[str], exact: Sequence[str], platform:
     if name == "dd":
         return _dd(words)
     if name == "tee":
-        return 3 if any(_DISK.match(word) for word in words) else 1
+        appends = any(word in ("-a", "--append") for word in words)
+        tiers: list[Tier] = [1, *(_written(word, appends=appends) for word in words)]
+        return max(tiers)
+    if name in _COPIES:
+        operands = [word for word in words if not word.startswith("-")]
+        over = _written(operands[-1], appends=True) if len(operands) > 1 else 1
+        if over > 1:
+            return over
     if name == "git":
         return _git(exact)
     if name == "find":
@@ -122,7 +153,7 @@ def _ends_disk(name: str, words: Sequence[str], platform: Platform) -> bool:
         return (
             name == "mkfs"
             or name.startswith("mkfs.")
-            or (name == "cryptsetup" and any(word.startswith("luks") for word in words))
+            or not _ENDS_BY.get(name, frozenset()).isdisjoint(words)
         )
     if platform == "macos" and name == "diskutil":
         return any(word.startswith(("erase", "partition", "zero", "secure")) for word in words)
@@ -184,34 +215,48 @@ def _find(words: Sequence[str]) -> Tier:
 
 
 def _git(words: Sequence[str]) -> Tier:
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    at = subcommand_at(["git", *words]) - 1
     command, rest = "".join(words[at : at + 1]), list(words[at + 1 :])
     short = "".join(word[1:] for word in rest if word.startswith("-") and word[1:2] != "-")
     destroys = {
         "push": "f" in short or "d" in short or any(_forces(word) for word in rest),
-        "reset": "--hard" in rest or "--merge" in rest,
-        "clean": "n" not in short and "--dry-run" not in rest,
-        "checkout": "f" in short or "--force" in rest or "--" in rest or "." in rest,
-        "switch": "f" in short or "--discard-changes" in rest or "--force" in rest,
+        "send-pack": any(_forces(word) for word in rest),
+        "reset": _has(rest, "--hard", "--merge", "--keep"),
+        "read-tree": _has(rest, "--reset"),
+        "clean": "n" not in short and not _has(rest, "--dry-run"),
+        "checkout": "f" in short or _has(rest, "--force") or "--" in rest or "." in rest,
+        "checkout-index": "f" in short or _has(rest, "--force"),
+        "switch": "f" in short or _has(rest, "--discard-changes", "--force") or "C" in short,
         "restore": True,
-        "branch": "D" in short or "d" in short or "--delete" in rest,
-        "tag": "d" in short or "--delete" in rest,
+        "branch": not {"D", "d", "f", "M", "C"}.isdisjoint(short)
+        or _has(rest, "--delete", "--force"),
+        "tag": "d" in short or "f" in short or _has(rest, "--delete", "--force"),
         "stash": "drop" in rest or "clear" in rest,
         "reflog": "expire" in rest or "delete" in rest,
-        "update-ref": "d" in short,
+        "update-ref": "d" in short or "--stdin" in rest,
+        "symbolic-ref": "d" in short or _has(rest, "--delete"),
         "rm": True,
-        "gc": any(word.startswith("--prune") for word in rest),
+        "prune": True,
+        "gc": _has(rest, "--prune"),
         "filter-branch": True,
         "filter-repo": True,
         "worktree": "remove" in rest,
+        "submodule": "deinit" in rest,
+        "remote": "remove" in rest or "rm" in rest,
     }
     return 2 if destroys.get(command, False) else 1
 
 
+def _has(words: Sequence[str], *options: str) -> bool:
+    """Return whether one of some long options is given, which git lets be cut short."""
+    given = [name for word in words if len(name := word.partition("=")[0]) > 3]
+    return any(option.startswith(name) for name in given for option in options)
+
+
 def _forces(word: str) -> bool:
-    return word.startswith(("--force", "--mirror", "--delete", "--prune", "+"))
+    return word.startswith(("+", ":")) or _has(
+        [word], "--force", "--force-with-lease", "--mirror", "--delete", "--prune"
+    )
 
 
 def _subcommand(name: str, words: Sequence[str]) -> Tier:

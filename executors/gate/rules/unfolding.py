@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from executors.gate.rules.inner import Begun, Given, Opaque, bare, runs
+from executors.gate.rules.inner import Begun, Given, Opaque, bare, runs, shell_operand
 from executors.gate.rules.programs import INTERPRETERS, SHELLS, program
 from executors.gate.rules.words import Command, Script, read
 
@@ -15,7 +15,11 @@ __all__ = ["Step", "Unfolded", "unfolded"]
 
 _DEEPEST: Final = 16
 _MOST: Final = 400  # commands besides those that stand in the script itself
+_DEAREST: Final = 500_000  # characters to be read beyond the script's own; a word counts as several
+_WORD: Final = 12
 _LONGEST: Final = 2_000  # commands of a script
+_INPUTS: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_SELF: Final = frozenset({"$0", "${0}"})
 _PRINTERS: Final = frozenset({"echo", "printf"})
 
 
@@ -69,6 +73,7 @@ class _Work:
         self.unknown: str | None = None
         self._open: deque[Step] = deque()
         self._left = _MOST
+        self._spare = _DEAREST
 
     def take(self, script: Script, depth: int, *, doubtful: bool = False) -> None:
         if script.error is not None and not doubtful:
@@ -95,10 +100,12 @@ class _Work:
             if not one.doubtful:
                 self.unknown = one.why
             return
-        if step.depth >= _DEEPEST or self._left <= 0:
+        cost = len(one.text) if isinstance(one, Given) else _WORD * (one.end - one.start)
+        self._left -= 1
+        self._spare -= cost
+        if step.depth >= _DEEPEST or self._left < 0 or self._spare < 0:
             self.unknown = "commands are nested too deeply"
             return
-        self._left -= 1
         if isinstance(one, Given):
             self.take(read(one.text), step.depth + 1, doubtful=one.doubtful)
         else:
@@ -111,10 +118,29 @@ def _interprets(words: Sequence[str]) -> bool:
 
 def _waits(words: Sequence[str]) -> bool:
     """Return whether an interpreter reads its program from its input."""
-    if not _interprets(words):
+    if not words:
         return False
+    name = program(words[0])
+    if name in ("su", "sudo", "doas"):
+        return _begins_shell(name, words)
+    if name not in INTERPRETERS:
+        return False
+    if name in SHELLS:
+        at, letters = shell_operand(words)
+        if "c" in letters:
+            return False
+        return "s" in letters or at >= len(words) or words[at] in _INPUTS
     operands = [word for word in words[1:] if not word.startswith("-") or word == "-"]
-    return not operands or operands[0] == "-" or "-s" in words[1:3] or "/dev/stdin" in operands
+    return not operands or operands[0] in _INPUTS or "-s" in words[1:3] or "/dev/stdin" in operands
+
+
+def _begins_shell(name: str, words: Sequence[str]) -> bool:
+    """Return whether who becomes another user gets a shell that reads the input."""
+    letters = "".join(word[1:] for word in words[1:] if word.startswith("-") and word[1:2] != "-")
+    if name == "su":
+        return "c" not in letters and not any(word.startswith("--c") for word in words)
+    shell = "s" in letters or "i" in letters or "--shell" in words or "--login" in words
+    return shell and not any(isinstance(one, Begun) for one in runs(words))
 
 
 def _fed(step: Step) -> Iterator[str]:
@@ -131,8 +157,11 @@ def _fed(step: Step) -> Iterator[str]:
 
 
 def _doubles(command: Command, functions: frozenset[str]) -> bool:
+    """Return whether a command begins itself twice: in a pipe with itself, or without waiting for it."""
     words = command.words[bare(command.words) :]
-    if len(words) != 1 or words[0] not in functions or command.source is None:
+    if not words or words[0] not in functions | _SELF:
         return False
-    before = command.source.words
+    if command.background and (command.body == words[0] or words[0] in _SELF):
+        return True
+    before = command.source.words if command.source is not None else []
     return before[bare(before) :] == words

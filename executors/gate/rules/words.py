@@ -22,6 +22,10 @@ _NAMING: Final = frozenset(
 )
 _DEEPEST: Final = 200  # brackets in brackets
 
+_OPENING: Final = frozenset({"{", "if", "while", "until", "for", "case", "select"})
+_CLOSING: Final = frozenset({"}", "fi", "done", "esac"})
+_LEADING: Final = _OPENING | _CLOSING | {"!", "then", "else", "elif", "do", "time", "coproc"}
+
 Inside = Literal["top", "group", "substitution", "backquotes"]
 
 
@@ -33,12 +37,18 @@ class Command:
     """Without their quotes; expansions stand as they are written."""
     targets: list[str] = field(default_factory=list[str])
     """What its output is written to."""
+    appended: list[str] = field(default_factory=list[str])
+    """Those of them that keep what they hold."""
     fed: list[str] = field(default_factory=list[str])
     """Texts that it reads from its input."""
     within: list[Command] = field(default_factory=list["Command"])
     """Commands whose output becomes part of it."""
     source: Command | None = None
-    """What it reads from, by a pipe."""
+    """What it reads from, by a pipe: its own, or that of the list, loop or condition it stands in."""
+    body: str = ""
+    """The function in whose text it stands."""
+    background: bool = False
+    """Nobody waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +108,17 @@ class _Frame:
     literal: bool = False
     """The word is quoted somewhere."""
     finished: list[Command] = field(default_factory=list[Command])
+    outer: list[tuple[Command | None, str]] = field(
+        default_factory=list[tuple[Command | None, str]]
+    )
+    """What the loops, lists and conditions read from that are open, and the functions they are."""
+    named: str = ""
+    """The function whose text comes next."""
+
+    @property
+    def around(self) -> tuple[Command | None, str]:
+        """What a command here reads from unless a pipe says otherwise, and the function it is in."""
+        return self.outer[-1] if self.outer else (None, "")
 
 
 class _Reader:
@@ -233,12 +254,13 @@ class _Reader:
     def _bracketed(self, frame: _Frame, char: str) -> None:
         self.meta = True
         if char == "(":
-            if self._next(1) == ")" and frame.word is not None:
-                self.functions.add("".join(frame.word))
+            named = "".join(frame.word or ()) if self._next(1) == ")" else ""
             source = frame.command.source
             self._end_command(frame, piped=False)
             self._enter(frame, "group", 1)
-            self._stack[-1].command.source = source
+            self._around(self._stack[-1], source, frame.named or frame.around[1])
+            frame.named = named
+            self.functions.update([named] if named else ())
         elif frame.inside in ("group", "substitution"):
             self._leave(frame)
         else:  # of a `case`
@@ -251,7 +273,13 @@ class _Reader:
         if inside != "group":
             self._add(frame, SUBSTITUTED, 0)
         self._stack.append(_Frame(inside))
+        self._around(self._stack[-1], None, frame.around[1])
         self._at += length
+
+    def _around(self, frame: _Frame, source: Command | None, body: str) -> None:
+        """Let all that comes in a frame read from a source, and be of a function's text."""
+        frame.outer = [(source, body)]
+        frame.command.source, frame.command.body = source, body
 
     def _leave(self, frame: _Frame) -> None:
         self._end_command(frame, piped=False)
@@ -273,7 +301,10 @@ class _Reader:
     def _redirected(self, frame: _Frame) -> None:
         self.meta = True
         if self._text.startswith(("<(", ">("), self._at):
+            written = self._text[self._at] == ">"
             self._enter(frame, "substitution", 2)
+            if written:
+                self._around(self._stack[-1], frame.command, frame.around[1])
             return
         if frame.word is not None and "".join(frame.word).isdigit():
             frame.word = None  # of a file that is open, as in 2>
@@ -289,7 +320,8 @@ class _Reader:
         separator = next(one for one in _SEPARATORS if self._text.startswith(one, self._at))
         waits = separator == "\n" and frame.word is None and not frame.command.words
         if not waits or frame.command.source is None:  # else the pipe goes on in the next line
-            self._end_command(frame, piped=separator in ("|", "|&"))
+            piped = separator in ("|", "|&")
+            self._end_command(frame, piped=piped, background=separator == "&")
         self._at += len(separator)
         if separator == "\n" and self._documents:
             self._read_documents()
@@ -340,16 +372,37 @@ class _Reader:
             frame.command.words.append(word)
         elif operator.startswith(">") or operator == "<>":
             frame.command.targets.append(word)
+            if operator == ">>":
+                frame.command.appended.append(word)
         elif operator == "<<<":
             frame.command.fed.append(word)
         elif operator in ("<<", "<<-"):
             self._documents.append((frame.command, word, literal, operator == "<<-"))
 
-    def _end_command(self, frame: _Frame, *, piped: bool) -> None:
+    def _end_command(self, frame: _Frame, *, piped: bool, background: bool = False) -> None:
         self._end_word(frame)
         frame.operator = ""
         ended = frame.command
-        frame.command = Command(source=ended if piped else None)
+        ended.background = background
+        self._compounds(frame, ended)
+        source, body = frame.around
+        frame.command = Command(source=ended if piped else source, body=body)
         if ended.words or ended.targets or ended.within or ended.fed:
             frame.finished.append(ended)
             self.done.append(ended)
+
+    def _compounds(self, frame: _Frame, ended: Command) -> None:
+        """Keep what loops, lists and conditions read from, from where they begin to where they end."""
+        words = iter(ended.words)
+        for word in words:
+            if word == "function":
+                frame.named = next(words, "")
+                self.functions.update([frame.named] if frame.named else ())
+            elif word in _OPENING:
+                frame.outer.append((ended.source, frame.named or frame.around[1]))
+                frame.named = ""
+                ended.body = frame.around[1]
+            elif word in _CLOSING and len(frame.outer) > (frame.inside != "top"):
+                frame.outer.pop()
+            if word not in _LEADING and word != "function":
+                return

@@ -16,39 +16,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from executors.errors import ConfigError
-from executors.gate.actions import Action, plain
-from executors.gate.config.bash import INTERPRETERS, BashSection
+from executors.gate.actions import plain
+from executors.gate.config.bash import INTERPRETERS
 from executors.gate.decisions import Ask, Deny
-from executors.gate.rules.bash import BashRule
 from executors.gate.rules.words import read
+from tests.executors.gate.bashes import asked, denied, rule, tier
 
 ALICE = str(Path("/home") / "alice")
 ALLOWS = ["git ", "ls", "find", "xargs wc", "sudo git", "npm run build", "awk", "env FOO=1 ls"]
-
-
-def rule(**keys: object) -> BashRule:
-    return BashRule(BashSection.model_validate({"platform": "linux", **keys}))
-
-
-def asked(cmd: object = None, **fields: object) -> Action:
-    return plain({"type": "bash", **({} if cmd is None else {"cmd": cmd}), **fields})
-
-
-def denied(judge: BashRule, action: Action) -> str:
-    found = judge.deny(action)
-    if found is None:
-        return ""
-    assert found.reason
-    return found.rule
-
-
-def tier(cmd: object, **keys: object) -> int:
-    found = rule(classify=True, **keys).ask(asked(cmd) if isinstance(cmd, str) else plain(cmd))
-    if found is None:
-        return 1
-    assert isinstance(found, Ask)
-    assert found.rule == "bash.classify"
-    return found.tier or 0
 
 
 def case(row: str, *values: object) -> object:
